@@ -61,7 +61,7 @@ final private[cdc] class Capture(
   private var comparisonTime = System.nanoTime()
   @volatile private var hasNewDefinition = false
 
-  /** Whether the server has sent nothing that waits to be read. */
+  /** Whether no message is waiting. */
   @volatile private var isIdle = false
   @volatile private var confirmedLsn = lastLsn
 
@@ -71,12 +71,11 @@ final private[cdc] class Capture(
   /** Everything before it is durable; 0 before the snapshot is complete. */
   @volatile private var durableLsn = 0L
 
-  /** Whether the journal was full when that was last checked: while it is, and after each frame. */
+  /** Whether the journal was full at the last check: after each frame, and repeatedly while it is full. */
   private var isJournalFull = true
 
   def start(): Unit = thread.start()
 
-  /** The error that ended it. */
   def ended: Option[EpochalException] = failure
 
   /** Whether all changes before a log position are in the journal. */
@@ -182,7 +181,7 @@ final private[cdc] class Capture(
         Thread.sleep(PauseAfterLoss)
     }
 
-  /** Longer than from one heartbeat to the next, which comes back through the stream. */
+  /** Longer than the interval of heartbeats, which come back through the stream. */
   private def patience: Duration = {
     val beat = options.heartbeat
     val (shortest, longest) = (Duration.ofSeconds(1), Duration.ofMinutes(1))

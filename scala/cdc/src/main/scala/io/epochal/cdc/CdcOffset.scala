@@ -7,38 +7,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import io.epochal.cdc.pgoutput.Lsn
 import io.epochal.core.offset.OffsetFormat
 
-/** Position in the stream: journal rows before `row` have been delivered. */
-final private[cdc] case class CdcPosition(row: Long, origin: CdcOrigin)
-
-/** Where the changes come from: fixed at the first start of a query.
-  *
-  * @param system
-  *   the server's system identifier
-  * @param start
-  *   the log position at which changes begin
-  * @param snapshot
-  *   whether the rows of the table come first
-  * @param tables
-  *   if several are captured, those of the first start, by name, with their OIDs; else empty
-  * @param table
-  *   if one is captured, its name and OID; None in a checkpoint of an older release
-  * @param newTables
-  *   of whole schemas, if the publication has their new tables: the first transaction number that had not begun when changes began
-  * @param isWatched
-  *   whether the checkpoint has the state of the server's catalog; false in one of an older release
-  */
-final private[cdc] case class CdcOrigin(
-    slot: String,
-    publication: String,
-    system: String,
-    timeline: Long,
-    start: Long,
-    snapshot: Boolean,
-    tables: Map[String, Long] = Map.empty,
-    newTables: Option[Long] = None,
-    table: Option[(String, Long)] = None,
-    isWatched: Boolean = false)
-
 /** JSON of a position, as Spark logs, compares and returns it. */
 private[cdc] object CdcOffset extends OffsetFormat[CdcPosition](CdcOptions.Format, version = 1) {
 

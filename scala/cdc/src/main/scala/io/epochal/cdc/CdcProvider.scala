@@ -117,8 +117,6 @@ final private class CdcScan(
 }
 
 private[cdc] object CdcProvider {
-
-  /** The columns of a change. */
   val Own: Seq[StructField] = Seq(
     StructField("_unchanged_columns", ArrayType(StringType, containsNull = false)),
     StructField("_change_type", StringType, nullable = false),

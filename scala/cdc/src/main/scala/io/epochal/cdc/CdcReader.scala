@@ -10,34 +10,9 @@ import org.apache.spark.unsafe.types.UTF8String
 import io.epochal.cdc.change.FrameReader.Part
 import io.epochal.cdc.change.{FrameReader, RowChange}
 import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.pgoutput.RelationColumn
-import io.epochal.cdc.value.{PostgresColumn, RowJson, RowReader, TypeText}
 import io.epochal.core.error.Conditions
-import io.epochal.core.journal.Slice
-import io.epochal.kit.source.journal.{FeedRows, Frames, JournalRows}
+import io.epochal.kit.source.journal.{Frames, JournalRows}
 import io.epochal.kit.spark.ArrayRow
-import io.epochal.kit.store.HadoopFileStore
-
-/** Creates readers of changes. Serialized to the executors.
-  *
-  * @param columns
-  *   of the table, as they were when the query was planned
-  */
-final private[cdc] class CdcReaderFactory(
-    options: CdcOptions,
-    columns: Seq[PostgresColumn],
-    schema: StructType,
-    override val store: HadoopFileStore)
-    extends FeedRows {
-
-  override def source: String = options.source
-
-  override def rows(slices: Iterator[Slice]): JournalRows =
-    if (options.tables.isSeveral) new GenericReader(frames(slices), columns, schema)
-    else new TypedReader(frames(slices), columns, schema)
-
-  override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
-}
 
 /** Rows of one task: a partition of a batch or a micro-batch, or an endless partition. The row is reused.
   *
@@ -238,107 +213,6 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     length = bytes
     buffer
   }
-}
-
-/** Rows with the columns of the table. */
-final private class TypedReader(
-    frames: Frames,
-    known: Seq[PostgresColumn],
-    columns: StructType,
-    range: Option[CommitRange] = None)
-    extends CdcReader(frames, columns, range) {
-  private val before = new Array[Any](schema.length)
-  private var reader: RowReader = _
-
-  override protected def use(relation: Relation): Unit = {
-    val sent = relation.columns.map { column =>
-      known.find(found => found.name == column.name && TypedReader.isSame(found.oid.toInt, column.typeOid)).getOrElse {
-        if (schema.fieldNames.contains(column.name))
-          throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
-        known.head.copy(name = column.name)
-      }
-    }
-    reader = new RowReader(relation.name, sent, schema)
-  }
-
-  override protected def readOld(at: Int): Int = reader.tuple(buffer, at + 1, before)
-
-  override protected def set(at: Int, change: UTF8String, completes: Boolean): Array[UTF8String] = {
-    reader.tuple(buffer, at + 1, values): Unit
-    if (completes) reader.complete(values, before)
-    reader.unchanged
-  }
-}
-
-private object TypedReader {
-  private val Texts = Set(RelationColumn.Text, RelationColumn.Varchar)
-
-  /** Whether values of both types are read in the same way. */
-  def isSame(one: Int, other: Int): Boolean = one == other || Texts(one) && Texts(other)
-}
-
-/** Rows of any table, as JSON.
-  *
-  * @param known
-  *   columns of all types that the catalog had when the query was planned; the frames describe others
-  */
-final private class GenericReader(frames: Frames, known: Seq[PostgresColumn], columns: StructType)
-    extends CdcReader(frames, columns, range = None) {
-  import GenericReader._
-
-  private val types = known.map(column => column.oid.toInt -> column.kind).toMap
-  private val (name, before, after) = (place("_table"), place("before"), place("after"))
-  private val writers = new java.util.IdentityHashMap[Relation, RowJson]
-  private var json: RowJson = _
-
-  /** Whether the change has an old tuple, and all its columns. */
-  private var hasOld, isOldWhole = false
-
-  /** Changes of several tables alternate. */
-  override protected def use(relation: Relation): Unit = {
-    if (writers.size >= MaxWriters) writers.clear()
-    json = writers.computeIfAbsent(relation, writer(_))
-  }
-
-  private def writer(relation: Relation): RowJson = new RowJson(
-    relation.name,
-    relation.columns.zip(TypeText.read(relation.types)).map { case (column, kind) =>
-      (column.name, column.isKey, types.getOrElse(column.typeOid, kind))
-    })
-
-  override protected def readOld(at: Int): Int = {
-    hasOld = true
-    isOldWhole = buffer(at) == 'O'
-    json.readBefore(buffer, at + 1)
-  }
-
-  override protected def set(at: Int, change: UTF8String, completes: Boolean): Array[UTF8String] = {
-    val isNew = buffer(at) == 'N'
-    if (isNew) {
-      json.readRow(buffer, at + 1)
-      if (completes) json.complete()
-    } else if (!hasOld) readOld(at): Unit
-    if (before >= 0)
-      values(before) =
-        if (!isNew || hasOld && (change eq CdcReader.After)) json.before(isOldWhole)
-        else if (change eq CdcReader.After) json.identity
-        else null
-    if (after >= 0) values(after) = if (isNew) json.after else null
-    if (name >= 0) values(name) = json.table
-    hasOld = false
-    if (isNew) json.unchanged else null
-  }
-
-  override protected def empty(): Unit = {
-    super.empty()
-    if (name >= 0) values(name) = json.table
-  }
-}
-
-private object GenericReader {
-
-  /** Tables whose writers are kept. */
-  val MaxWriters = 1000
 }
 
 private object CdcReader {

@@ -27,7 +27,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
 
   override def eventTimeColumn: Option[String] = options.eventTimeColumn
 
-  /** Creates the slot. Numbers of transactions that a start with another server has left are none of its. */
+  /** Creates the slot. Markers that an earlier start on another server left do not apply to it. */
   override def first: CdcPosition = {
     MarkerFiles.in(factory.store).clear()
     CdcPosition(0, new FirstStart(plan, factory.store.toString).create())

@@ -7,9 +7,6 @@ import io.epochal.cdc.value.PostgresColumn
 import io.epochal.core.error.Conditions
 import io.epochal.core.option.NameList
 
-/** A captured table. */
-final private[cdc] case class CdcTable(facts: TableFacts, columns: Seq[PostgresColumn])
-
 /** The captured tables, as they were when the query was planned.
   *
   * @param schemas

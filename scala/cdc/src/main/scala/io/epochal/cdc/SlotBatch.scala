@@ -63,7 +63,7 @@ final private class SlotBatch(
 
 private object SlotBatch {
 
-  /** Where the log ends. A message in the log makes the server send something behind it. */
+  /** Where the log ends. A primary writes a message there, so that the server has something to send after that position. */
   def end(connection: Connection, isStandby: Boolean): Long = {
     val position =
       if (isStandby) "pg_last_wal_replay_lsn()" else "pg_catalog.pg_logical_emit_message(true, 'epochal', '')"

@@ -50,7 +50,7 @@ final private[cdc] class ChangeIntake(
   /** The transaction that the server must send first; None once it has. */
   private var expected = initial.last
 
-  /** The last transaction that began, and that one if it had no rows. */
+  /** The last transaction that began; and the last one that ended, if it had no rows. */
   private var latest = initial.last.map(_.transaction)
   private var empty = Option.empty[CommittedTransaction]
 

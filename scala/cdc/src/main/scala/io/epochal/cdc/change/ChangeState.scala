@@ -22,7 +22,6 @@ final private[cdc] case class ChangeState(
     definitions: Map[Int, Relation],
     snapshots: Map[Int, SnapshotState]) {
 
-  /** Of a table. */
   def snapshot(table: Int): SnapshotState = snapshots.getOrElse(table, SnapshotState.Empty)
 
   def updated(table: Int, snapshot: SnapshotState): ChangeState = copy(snapshots = snapshots + (table -> snapshot))
@@ -34,7 +33,6 @@ final private[cdc] case class ChangeState(
   def snapshotRows: Long = snapshots.values.map(_.rows).maxOption.getOrElse(0L)
   def snapshotStamp: Long = snapshots.values.map(_.stamp).maxOption.getOrElse(Long.MinValue)
 
-  /** The state after a frame. */
   def after(frame: FrameReader): ChangeState = {
     val (ofSnapshot, changes) = frame.parts.map(_.stored).toSeq.partition(_.transaction.xid == 0)
     ChangeState(

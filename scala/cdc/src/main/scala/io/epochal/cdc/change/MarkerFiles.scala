@@ -30,7 +30,7 @@ final private[cdc] class MarkerFiles(store: FileStore) {
 
   def clear(): Unit = store.deleteAll(store.names()): Unit
 
-  /** The existing files: only a replaced run may write here, too, and its file is older. */
+  /** Existing files. Only a fenced run may add one, which is older. */
   private lazy val present = mutable.Set.from(store.names())
 
   def write(transaction: CommittedTransaction): Unit = {

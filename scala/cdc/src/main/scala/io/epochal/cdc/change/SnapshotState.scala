@@ -1,7 +1,5 @@
 package io.epochal.cdc.change
 
-import java.lang.Long.compareUnsigned
-
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
@@ -119,48 +117,5 @@ private[cdc] object SnapshotState {
         }
         .toMap
     )
-  }
-}
-
-/** How far a range of the table was read.
-  *
-  * @param parts
-  *   in the order of the keys: the number of the run, and the key of its last row, as text; None: it read to the end
-  */
-final private[cdc] case class RangeState(parts: Seq[(Int, Option[Seq[String]])]) {
-  def isDone: Boolean = parts.lastOption.exists(_._2.isEmpty)
-
-  /** The key of the last row that was written. */
-  def last: Option[Seq[String]] = parts.lastOption.flatMap(_._2)
-
-  /** The state after rows that a run has read, up to a key; None: to the end. */
-  def after(run: Int, key: Option[Seq[String]]): RangeState = RangeState(parts.filter(_._1 != run) :+ (run -> key))
-}
-
-private[cdc] object RangeState {
-  val Empty: RangeState = RangeState(Nil)
-}
-
-/** A snapshot of the server: which transactions it contains.
-  *
-  * @param text
-  *   as `pg_current_snapshot()` prints it: the oldest transaction that ran, the next one, and those that ran
-  * @param lsn
-  *   a position in the log after it was taken: it contains no transaction whose commit record begins there or later
-  */
-final private[cdc] case class ServerSnapshot(text: String, lsn: Long) {
-  private val Array(oldest, next, running) = text.split(":", -1)
-  private val (xmin, xmax) = (oldest.toLong, next.toLong)
-  private val active = running.split(',').filter(_.nonEmpty).map(_.toLong).toSet
-
-  /** Whether rows that were read in it show a transaction.
-    *
-    * @param xid
-    *   the lower 32 bits
-    */
-  def contains(lsn: Long, xid: Int): Boolean = compareUnsigned(lsn, this.lsn) < 0 && {
-    // The transaction is at most 2^31 older or newer than the snapshot.
-    val whole = xmax + (xid - xmax.toInt)
-    whole < xmin || whole < xmax && !active(whole)
   }
 }

@@ -7,7 +7,7 @@ package io.epochal.cdc.pgoutput
   */
 final private[cdc] case class OldTuple(whole: Boolean, bytes: Bytes) {
 
-  /** As the server marks it. */
+  /** The letter that marks it in messages and frames. */
   def kind: Char = if (whole) 'O' else 'K'
 
   def copied: OldTuple = copy(bytes = bytes.copied)

@@ -27,7 +27,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
     verdict,
     event => log.warn(s"$place: ${message(event.cause)} Retried in ${event.delay.toMillis} ms."))
 
-  /** Runs `body` on a connection in autocommit mode, and again after errors that pass. */
+  /** Runs `body` on a connection in autocommit mode, and again after transient errors. */
   def sql[A](body: Connection => A): A =
     explained(retrier.run(_ => once(body)))
 
@@ -39,7 +39,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   def look[A](body: Connection => A): A =
     Using.resource(open(LookTimeouts))(connection => Interruption.watch(connection)(body(connection)))
 
-  /** Like `look`, and again after errors that pass. */
+  /** Like `look`, and again after transient errors. */
   def catalog[A](body: Connection => A): A = explained(retrier.run(_ => look(body)))
 
   /** The changes of a slot from a position on; waits while another process reads it.
@@ -75,7 +75,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
       }
     catch { case error: SQLException => log.warn(s"$place: the slot $slot has no failover: ${message(error)}") }
 
-  /** Whether an error passes. */
+  /** Whether the same may succeed when it is repeated. */
   def isTransient(error: Throwable): Boolean = verdict(error) == Verdict.Retry
 
   /** Our error for one of the driver's. */

@@ -17,7 +17,7 @@ private[cdc] object DdlTrigger {
     sql"""SELECT count(*) = 3 FROM pg_event_trigger t JOIN pg_proc p ON p.oid = t.evtfoid
          |WHERE p.proname = 'epochal_ddl' AND t.evtenabled <> 'D'""".query(connection)(_.getBoolean(1)).head
 
-  /** The point of a check that suggests it. */
+  /** The preflight's point that suggests it. */
   def point(connection: Connection): Point = {
     val isThere = exists(connection)
     Point(

@@ -56,7 +56,7 @@ private[slot] object Interruption {
   /** Interval between checks, in milliseconds. */
   private val Pause = 250L
 
-  /** The number of looks from the cancellation to the end of the connection. */
+  /** Checks between the cancellation and the end of the connection. */
   private val Looks = 8
 
   private val LimitNanos = 2000L * 1000000L

@@ -2,41 +2,6 @@ package io.epochal.cdc.slot
 
 import java.time.Duration
 
-/** A point of the preflight.
-  *
-  * @param mend
-  *   SQL, or a setting, that mends it; None: nothing is wrong
-  */
-final private[cdc] case class Point(name: String, found: String, severity: Severity, mend: Option[String])
-
-sealed private[cdc] trait Severity
-
-private[cdc] object Severity {
-  case object Fine extends Severity
-
-  /** Capture works, but may not for long. */
-  case object Warning extends Severity
-  case object Missing extends Severity
-}
-
-/** The needs of a query.
-  *
-  * @param creates
-  *   whether it creates the slot, and the publication, if they do not exist
-  * @param operations
-  *   that the publication must have
-  * @param copies
-  *   whether it reads the rows of the tables
-  */
-final private[cdc] case class Wanted(
-    slot: String,
-    publication: String,
-    createsSlot: Boolean,
-    createsPublication: Boolean,
-    preimages: Boolean,
-    operations: Set[String],
-    copies: Boolean = true)
-
 /** Checks whether changes can be captured: facts in, points out. */
 private[cdc] object Preflight {
   import ServerFacts.name

@@ -12,166 +12,12 @@ final private[cdc] case class ServerFacts(
     publication: Option[PublicationFacts],
     tables: Seq[TableFacts])
 
-/** @param version
-  *   as `server_version_num`: 150003
-  * @param effectiveWalLevel
-  *   what the server writes: from PostgreSQL 19 on, the first logical slot raises it to logical
-  * @param systemId
-  *   of the cluster's files: a dump that is restored elsewhere has another one
-  * @param replicates
-  *   whether the role may use slots: REPLICATION, a superuser, or a member of the provider's role for it
-  * @param slots
-  *   that exist, of those allowed
-  * @param senders
-  *   that run, of those allowed
-  * @param keptWal
-  *   `max_slot_wal_keep_size`; None: unlimited
-  * @param end
-  *   of its log
-  * @param standbys
-  *   slots of standbys for which readers of failover slots do not wait
-  */
-final private[cdc] case class Server(
-    version: Int,
-    systemId: String,
-    timeline: Long,
-    end: Long,
-    database: String,
-    role: String,
-    walLevel: String,
-    effectiveWalLevel: String,
-    isStandby: Boolean,
-    replicates: Boolean,
-    createsPublications: Boolean,
-    slots: (Long, Long),
-    senders: (Long, Long),
-    keptWal: Option[String],
-    standbys: Seq[String]) {
-
-  /** The major version: 15. */
-  def major: Int = version / 10000
-
-  /** Whether it writes what logical slots need only once there is one. */
-  def raisesWalLevel: Boolean =
-    major >= 19 && walLevel == "replica" && effectiveWalLevel != "logical" && !isStandby
-
-  /** Whether its standbys can have its slots. */
-  def hasFailover: Boolean = major >= 17 && !isStandby
-
-  /** The last argument of the function that creates a slot. */
-  def failoverArgument: String = if (hasFailover) ", failover => true" else ""
-}
-
-/** @param confirmed
-  *   the position that its reader has confirmed
-  * @param status
-  *   `wal_status`: `lost` if the server has removed what the slot needs
-  * @param user
-  *   process and age in seconds of its connection, if someone reads it
-  * @param retained
-  *   bytes of the log that the server keeps for it
-  * @param safe
-  *   bytes that may still be written before the slot is lost, if that is limited
-  * @param failover
-  *   whether standbys have it too
-  * @param isSynced
-  *   whether the server was a standby, and has it from its primary
-  * @param end
-  *   of the log
-  * @param now
-  *   the server's clock, in microseconds since 1970
-  */
-final private[cdc] case class SlotFacts(
-    name: String,
-    plugin: String,
-    database: String,
-    confirmed: Option[Long],
-    status: String,
-    user: Option[SlotUser],
-    retained: Long,
-    safe: Option[Long],
-    twoPhase: Boolean,
-    failover: Boolean,
-    isSynced: Boolean,
-    invalidation: Option[String],
-    end: Long,
-    now: Long)
-
-final private[cdc] case class SlotUser(process: Int, seconds: Long)
-
-/** @param operations
-  *   of insert, update, delete, truncate, those that it publishes
-  * @param viaRoot
-  *   whether changes of partitions count as those of the partitioned table
-  * @param tables
-  *   that it publishes, with their column list and row filter
-  */
-final private[cdc] case class PublicationFacts(
-    name: String,
-    operations: Set[String],
-    viaRoot: Boolean,
-    tables: Map[String, PublishedTable])
-
-private[cdc] object PublicationFacts {
-  val Operations: Seq[String] = Seq("insert", "update", "delete", "truncate")
-}
-
-/** @param columns
-  *   empty: all
-  * @param isListed
-  *   whether the publication has a list of columns, so that it does not publish those that are added later
-  */
-final private[cdc] case class PublishedTable(columns: Seq[String], filter: Option[String], isListed: Boolean)
-
-/** @param kind
-  *   `pg_class.relkind`
-  * @param identity
-  *   `pg_class.relreplident`: n, d, f, or i for an index
-  * @param isLogged
-  *   neither temporary nor unlogged
-  * @param primaryKey
-  *   its columns, in their order in the key
-  * @param keyOperators
-  *   for each of them the schema of the operators that compare it, in SQL
-  * @param isFiltered
-  *   whether row-level security hides rows from the role
-  * @param children
-  *   the tables that inherit from it
-  */
-final private[cdc] case class TableFacts(
-    oid: Long,
-    schema: String,
-    table: String,
-    kind: String,
-    identity: String,
-    isLogged: Boolean,
-    isReadable: Boolean,
-    isOwned: Boolean,
-    primaryKey: Seq[String],
-    identityColumns: Seq[String],
-    columns: Seq[String],
-    keyOperators: Seq[String] = Nil,
-    isFiltered: Boolean = false,
-    children: Seq[String] = Nil) {
-
-  def name: String = s"$schema.$table"
-
-  /** The name in SQL. */
-  def sql: String = s"${ServerFacts.name(schema)}.${ServerFacts.name(table)}"
-
-  /** The columns whose old values the log has when one of them changes; with FULL, those that the query uses. */
-  def followed: Seq[String] = if (identity == "i") identityColumns else primaryKey
-
-  /** The table with its partitions, but without tables that inherit from it, whose changes are their own. */
-  def rows: String = if (kind == "p") sql else s"ONLY $sql"
-}
-
 private[cdc] object ServerFacts {
 
   def of(connection: Connection, wanted: Wanted, tables: Seq[TableFacts]): ServerFacts =
     ServerFacts(server(connection), slot(connection, wanted.slot), publication(connection, wanted.publication), tables)
 
-  /** A name in SQL that people read: in quotes only where it needs them. */
+  /** A name in SQL for people: quoted only where necessary. */
   def name(text: String): String =
     if (text.matches("[a-z_][a-z0-9_]*") && !Keywords(text)) text else Sql.quoted(text)
 
@@ -192,7 +38,6 @@ private[cdc] object ServerFacts {
   /** Where the log ends now. */
   def end(connection: Connection): Long = Sql.query(connection, s"SELECT $End")(_.getLong(1)).head
 
-  /** Of the server and the role. */
   def server(connection: Connection): Server =
     Sql
       .query(

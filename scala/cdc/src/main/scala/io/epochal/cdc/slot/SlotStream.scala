@@ -45,7 +45,7 @@ final private[cdc] class SlotStream(
 
   private def StatusSeconds = 5
 
-  /** When the last poll began, and when the server was last heard, or nobody listened. */
+  /** When the last poll began, and when a message last arrived or nobody polled. */
   @volatile private var polledAt, heardAt = System.nanoTime()
   @volatile private var isPolling = false
   @volatile private var confirmed = from
@@ -67,7 +67,7 @@ final private[cdc] class SlotStream(
     else Bytes(message.array, message.arrayOffset + message.position(), message.remaining)
   }
 
-  /** Nanoseconds for which a reader has heard nothing; 0 if nobody reads. Called by any thread. */
+  /** Nanoseconds since a reader last received anything; 0 if nobody reads. Called by any thread. */
   def silence: Long = {
     val now = System.nanoTime()
     if (!isPolling && now - polledAt > SlotStream.ReadNanos) 0L else now - heardAt
@@ -82,7 +82,7 @@ final private[cdc] class SlotStream(
   /** The server has sent every transaction that was committed before this position. */
   def received: Long = stream.getLastReceiveLSN.asLong
 
-  /** The position up to which nothing is missing: the server sends no message to say so to a reader that has confirmed it. */
+  /** The position up to which everything was received: the server does not repeat one that was confirmed to it. */
   def known: Long = if (java.lang.Long.compareUnsigned(confirmed, received) > 0) confirmed else received
 
   /** Reports that the server need not keep what comes before a position. */

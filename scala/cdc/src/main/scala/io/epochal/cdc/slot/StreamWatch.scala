@@ -60,7 +60,7 @@ final private[cdc] class StreamWatch(server: CaptureServer, slot: String, stream
     stream.abort()
   }
 
-  /** Ends the sender of a stream that is lost: else the server keeps the slot for it, until its own timeout. */
+  /** Ends the sender of a stream that is lost. Otherwise the server keeps the slot for it, until its own timeout. */
   def release(): Unit =
     Try(server.look(sql"SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots s $condition".query(_)(_ =>
       ()))): Unit
@@ -73,7 +73,7 @@ final private[cdc] class StreamWatch(server: CaptureServer, slot: String, stream
 
   private def condition: Sql = sql"WHERE s.slot_name = $slot AND s.active_pid = ${stream.process}"
 
-  /** Does not wait for a look. */
+  /** Does not wait for a running check. */
   override def close(): Unit = thread.interrupt()
 }
 
@@ -95,7 +95,7 @@ private object StreamWatch {
     /** Whether it has sent all, and waits for more log. */
     def isIdle: Boolean = event.exists(Set("walsendermain", "walsenderwaitforwal"))
 
-    /** Whether it waits until the connection takes more. */
+    /** Whether it waits until the connection accepts more. */
     def isWriting: Boolean = event.contains("walsenderwritedata")
   }
 }

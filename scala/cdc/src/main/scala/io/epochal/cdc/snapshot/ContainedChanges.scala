@@ -29,7 +29,7 @@ final private[cdc] class ContainedChanges(
   }
   private val bounds = parts.flatMap(_._2)
 
-  /** The parts of rows that were prepared. */
+  /** Part numbers of the prepared rows. */
   private var located = Map.empty[Bytes, Int]
 
   override val preparedUntil: Long = if (snapshot.runs.size < 2) 0L else ContainedChanges.end(snapshot.runs)

@@ -71,7 +71,7 @@ final private[cdc] class Snapshot(
   private val printed = copied.key.toSeq.flatMap(_.printed)
   private val shown = copied.key.flatMap(_.reader(copied.relation))
 
-  /** The texts of the key that the server adds to each row: none for most keys, because printing them takes it long. */
+  /** Texts of the key that the server adds to each row: none for most keys, since printing is slow. */
   private val beside = if (shown.isEmpty) printed else Nil
 
   /** Reads what is left, and returns the state afterwards.
@@ -154,7 +154,7 @@ final private[cdc] class Snapshot(
     private val run = begun.snapshot(copied.number).runs.size - 1
     private var current = begun
 
-    /** Nothing is written after it: another run may have begun. */
+    /** Set at the end: nothing is written afterwards, since another run may have begun. */
     private var end = Option.empty[Throwable]
 
     def state: ChangeState = synchronized(current)
@@ -195,7 +195,6 @@ final private[cdc] class Snapshot(
     }
   }
 
-  /** Reads ranges until none is left. */
   private def read(
       connection: Connection,
       exported: String,

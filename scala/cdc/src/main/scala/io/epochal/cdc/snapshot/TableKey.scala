@@ -32,7 +32,7 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
   /** The texts of its values, of `t`. */
   val printed: Seq[String] = names.zip(columns).map { case (name, column) => TableKey.printed(s"t.$name", column.kind) }
 
-  /** The operators of enums take no domain. */
+  /** Operators of enums accept no domain. */
   private val operands = names.zip(columns).map { case (name, column) =>
     if (column.kind.shape == PostgresType.Enum) s"t.$name::${column.kind.cast}" else s"t.$name"
   }
@@ -134,7 +134,7 @@ private[cdc] object TableKey {
     case _                  => false
   }
 
-  /** Whether the text of a value follows from its binary form. */
+  /** Whether the text can be made from the binary form. */
   private def isShown(kind: PostgresType): Boolean =
     kind.shape == PostgresType.Plain && Shown(kind.name)
 

@@ -25,7 +25,6 @@ final private[cdc] class RowJson(name: String, columns: Seq[(String, Boolean, Po
   /** Reads the row before a change; returns the offset behind it. The bytes must not change before the row is written. */
   def readBefore(bytes: Array[Byte], offset: Int): Int = oldRow.read(bytes, offset)
 
-  /** Reads the new row. */
   def readRow(bytes: Array[Byte], offset: Int): Unit = newRow.read(bytes, offset): Unit
 
   /** Completes the new row with the values of the row before it. */
@@ -37,10 +36,8 @@ final private[cdc] class RowJson(name: String, columns: Seq[(String, Boolean, Po
     if (found.isEmpty) null else found.map(names(_)).toArray
   }
 
-  /** The new row. */
   def after: UTF8String = write(newRow, isWhole = true)
 
-  /** The replica identity of the new row. */
   def identity: UTF8String = write(newRow, isWhole = false)
 
   /** The row before a change, or its replica identity. */

@@ -1,7 +1,5 @@
 package io.epochal.cdc.value
 
-import scala.util.control.NoStackTrace
-
 import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -25,15 +23,6 @@ abstract class ValueReader {
   /** Reads what the type's output function prints under [[ValueReader.Settings]]. */
   def text(bytes: Array[Byte], offset: Int, length: Int): Any
 }
-
-/** @param reason
-  *   without the value itself
-  * @param instruction
-  *   where reading the column as STRING does not help
-  */
-final private[value] class UnreadableValue(val reason: String, val instruction: Option[String] = None)
-    extends RuntimeException(reason)
-    with NoStackTrace
 
 object ValueReader {
 
@@ -117,7 +106,7 @@ object ValueReader {
       DecimalType(precision, scale)
   }
 
-  /** `regclass` and its siblings store an OID and print a name. */
+  /** `regclass` and the other `reg…` types store an OID and print a name. */
   private def isCatalogName(kind: PostgresType): Boolean = kind.name.startsWith("reg")
 
   private val Natives: Map[String, DataType] = Map(

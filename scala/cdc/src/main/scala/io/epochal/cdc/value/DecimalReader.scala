@@ -4,42 +4,7 @@ import java.math.{BigDecimal => JavaDecimal}
 import java.nio.charset.StandardCharsets.ISO_8859_1
 
 import org.apache.spark.sql.types.{Decimal, DecimalType}
-import org.apache.spark.unsafe.types.UTF8String
 import org.postgresql.util.ByteConverter
-
-/** PostgreSQL's numeric in binary form: decimal digits in groups of four.
-  *
-  * {{{
-  *   int16 groups, int16 weight (groups before the point, less one), int16 sign or special value, int16 digits after the
-  *   point, then the groups, the highest first: each an int16 from 0 to 9999
-  * }}}
-  *
-  * The first and last group are not 0.
-  */
-private object NumericFormat {
-  final val Header = 8
-  final val Negative = 0x4000
-  final private val NaN = 0xc000
-  final private val Infinity = 0xd000
-  final private val NegativeInfinity = 0xf000
-
-  def groups(bytes: Array[Byte], offset: Int): Int = ByteConverter.int2(bytes, offset).toInt
-  def weight(bytes: Array[Byte], offset: Int): Int = ByteConverter.int2(bytes, offset + 2).toInt
-  def sign(bytes: Array[Byte], offset: Int): Int = ByteConverter.int2(bytes, offset + 4) & 0xffff
-  def scale(bytes: Array[Byte], offset: Int): Int = ByteConverter.int2(bytes, offset + 6).toInt
-
-  /** A group by its place; 0 for those that are left out. */
-  def group(bytes: Array[Byte], offset: Int, index: Int): Int =
-    if (index < 0 || index >= groups(bytes, offset)) 0 else ByteConverter.int2(bytes, offset + Header + 2 * index).toInt
-
-  /** The name of a value that is not a number; null for a number. */
-  def special(sign: Int): String = sign match {
-    case NaN              => "NaN"
-    case Infinity         => "Infinity"
-    case NegativeInfinity => "-Infinity"
-    case _                => null
-  }
-}
 
 /** A numeric as DECIMAL. Numbers of up to 18 digits need no arithmetic beyond a long's.
   *
@@ -125,7 +90,7 @@ final private class DecimalReader(to: DecimalType) extends ValueReader {
 
 private object DecimalReader {
 
-  /** A long holds all numbers with so many digits. */
+  /** Every number with this many digits fits in a long. */
   final private val LongDigits = 18
 
   /** With fewer groups, a number without its point is below 10^18. */
@@ -136,74 +101,4 @@ private object DecimalReader {
   final private val MaxDigits = DecimalType.MAX_PRECISION + 1
 
   private val Powers = Array.iterate(1L, LongDigits + 1)(_ * 10)
-}
-
-/** A numeric with all its digits, as the server prints it. */
-private object NumericTextReader extends AsPrinted {
-  import NumericFormat._
-
-  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = {
-    val name = special(sign(bytes, offset))
-    if (name != null) UTF8String.fromString(name) else UTF8String.fromBytes(printed(bytes, offset))
-  }
-
-  /** The text of a number. */
-  def digits(bytes: Array[Byte], offset: Int): String = new String(printed(bytes, offset), ISO_8859_1)
-
-  private def printed(bytes: Array[Byte], offset: Int): Array[Byte] = {
-    val negative = if (sign(bytes, offset) == Negative) 1 else 0
-    val fraction = scale(bytes, offset)
-    val first = weight(bytes, offset) + 1 // of the groups after the point
-    val highest = group(bytes, offset, 0)
-    val whole =
-      if (first <= 0) 1
-      else 4 * (first - 1) + (if (highest >= 1000) 4 else if (highest >= 100) 3 else if (highest >= 10) 2 else 1)
-    val printed = new Array[Byte](negative + whole + (if (fraction > 0) 1 + fraction else 0))
-    if (negative > 0) printed(0) = '-'
-    // Backwards, from the last digit before the point.
-    put(bytes, offset, first - 1, printed, negative, negative + whole, skipped = 0)
-    if (fraction > 0) {
-      printed(negative + whole) = '.'
-      val last = (fraction + 3) / 4
-      put(bytes, offset, first + last - 1, printed, negative + whole + 1, printed.length, skipped = 4 * last - fraction)
-    }
-    printed
-  }
-
-  /** Fills a region backwards.
-    *
-    * @param last
-    *   index of the group of the last digits
-    * @param skipped
-    *   digits of that group behind the region
-    */
-  private def put(
-      bytes: Array[Byte],
-      offset: Int,
-      last: Int,
-      to: Array[Byte],
-      from: Int,
-      until: Int,
-      skipped: Int): Unit = {
-    var index = last
-    var left = 4 - skipped
-    var rest = group(bytes, offset, index)
-    var i = 0
-    while (i < skipped) {
-      rest /= 10
-      i += 1
-    }
-    var at = until - 1
-    while (at >= from) {
-      if (left == 0) {
-        index -= 1
-        left = 4
-        rest = group(bytes, offset, index)
-      }
-      to(at) = ('0' + rest % 10).toByte
-      rest /= 10
-      left -= 1
-      at -= 1
-    }
-  }
 }

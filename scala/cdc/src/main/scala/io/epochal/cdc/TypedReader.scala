@@ -1,0 +1,47 @@
+package io.epochal.cdc
+
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.RelationColumn
+import io.epochal.cdc.value.{PostgresColumn, RowReader}
+import io.epochal.core.error.Conditions
+import io.epochal.kit.source.journal.Frames
+
+/** Rows with the columns of the table. */
+final private class TypedReader(
+    frames: Frames,
+    known: Seq[PostgresColumn],
+    columns: StructType,
+    range: Option[CommitRange] = None)
+    extends CdcReader(frames, columns, range) {
+  private val before = new Array[Any](schema.length)
+  private var reader: RowReader = _
+
+  override protected def use(relation: Relation): Unit = {
+    val sent = relation.columns.map { column =>
+      known.find(found => found.name == column.name && TypedReader.isSame(found.oid.toInt, column.typeOid)).getOrElse {
+        if (schema.fieldNames.contains(column.name))
+          throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
+        known.head.copy(name = column.name)
+      }
+    }
+    reader = new RowReader(relation.name, sent, schema)
+  }
+
+  override protected def readOld(at: Int): Int = reader.tuple(buffer, at + 1, before)
+
+  override protected def set(at: Int, change: UTF8String, completes: Boolean): Array[UTF8String] = {
+    reader.tuple(buffer, at + 1, values): Unit
+    if (completes) reader.complete(values, before)
+    reader.unchanged
+  }
+}
+
+private object TypedReader {
+  private val Texts = Set(RelationColumn.Text, RelationColumn.Varchar)
+
+  /** Whether values of both types are read in the same way. */
+  def isSame(one: Int, other: Int): Boolean = one == other || Texts(one) && Texts(other)
+}

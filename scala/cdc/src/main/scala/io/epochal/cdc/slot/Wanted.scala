@@ -1,0 +1,19 @@
+package io.epochal.cdc.slot
+
+/** The needs of a query.
+  *
+  * @param creates
+  *   whether it creates the slot, and the publication, if they do not exist
+  * @param operations
+  *   that the publication must have
+  * @param copies
+  *   whether it reads the rows of the tables
+  */
+final private[cdc] case class Wanted(
+    slot: String,
+    publication: String,
+    createsSlot: Boolean,
+    createsPublication: Boolean,
+    preimages: Boolean,
+    operations: Set[String],
+    copies: Boolean = true)
