@@ -43,7 +43,7 @@ final class IngestProvider extends SourceProvider[IngestOptions](IngestOptions.g
       records.copy(origin = origin)
     }
     val all = rules match {
-      case Some(given) => columns.of(schema, options.schema, given).fold(throw _, identity)
+      case Some(text) => columns.of(schema, options.schema, text).fold(throw _, identity)
       case None =>
         requireSchema(IngestProvider.text, schema)
         schema

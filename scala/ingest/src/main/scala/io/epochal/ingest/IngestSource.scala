@@ -98,10 +98,10 @@ final private[ingest] class IngestSource(
   private def listening(committedEnd: IngestPosition, loggedEnd: IngestPosition): Opened = {
     val listener = options.listen()
     Listener.closing(listener) {
-      val taken = takeOver(options.intake.segmentBytes)
-      val intake = faults.naming(new JournalIntake(taken, options.intake, faults))
+      val journal = takeOver(options.intake.segmentBytes)
+      val intake = faults.naming(new JournalIntake(journal, options.intake, faults))
       Listener.closing(intake) {
-        begin(taken, committedEnd, loggedEnd)
+        begin(journal, committedEnd, loggedEnd)
         listener.serve(intake)
         Opened(intake, listener)
       }

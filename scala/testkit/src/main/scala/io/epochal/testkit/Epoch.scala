@@ -13,16 +13,14 @@ final class Epoch(val number: Long, val write: StreamingWrite, partitions: Int) 
 
   /** Runs a successful task attempt and returns its message to the driver. */
   def task(partition: Int, attempt: Long, rows: Seq[InternalRow]): WriterCommitMessage =
-    written(partition, attempt, rows)(writer => Serialization.copy(writer.commit()))
+    runAttempt(partition, attempt, rows)(writer => Serialization.copy(writer.commit()))
 
   /** Runs a task attempt that dies after it has written its rows. */
   def deadTask(partition: Int, attempt: Long, rows: Seq[InternalRow]): Unit =
-    written(partition, attempt, rows)(_.abort())
+    runAttempt(partition, attempt, rows)(_.abort())
 
-  private def written[A](
-      partition: Int,
-      attempt: Long,
-      rows: Seq[InternalRow])(end: DataWriter[InternalRow] => A): A = {
+  private def runAttempt[A](partition: Int, attempt: Long, rows: Seq[InternalRow])(
+      end: DataWriter[InternalRow] => A): A = {
     val writer = Serialization.copy(factory).createWriter(partition, attempt, number)
     try {
       rows.foreach(writer.write(_))

@@ -51,12 +51,12 @@ private[testkit] object SinkKillChecks {
       .toMap
     modes.map { case (promise, mode) =>
       stage.check(promise) { scene =>
-        if (scene.supports(mode)) outcomes(promise).get else refused(scene, mode)
+        if (scene.supports(mode)) outcomes(promise).get else assertNoEpoch(scene, mode)
       }
     }
   }
 
-  private def refused(scene: SinkScene, mode: Mode): Unit = {
+  private def assertNoEpoch(scene: SinkScene, mode: Mode): Unit = {
     val query = scene.query().in(mode)
     scene.setAvailable(query, 2L * Batch)
     scene.assertRefused(Conditions.TriggerUnsupported, s"a ${mode.name} query", query, scene.fixture.reports)

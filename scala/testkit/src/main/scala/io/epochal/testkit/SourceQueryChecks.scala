@@ -25,9 +25,9 @@ private[testkit] object SourceQueryChecks {
     stage.check(CheckpointAlone)(checkpointAlone),
     stage.check(QueryAvailableNow)(availableNow),
     stage.check(Restarts)(restarts(_, Random.nextLong())),
-    stage.check(ToContinuous)(switched(Mode.MicroBatch, Mode.Continuous)),
+    stage.check(ToContinuous)(assertSwitch(Mode.MicroBatch, Mode.Continuous)),
     stage.check(SteadyTasks)(steadyTasks),
-    stage.check(FromRealTime)(switched(Mode.RealTime, Mode.MicroBatch))
+    stage.check(FromRealTime)(assertSwitch(Mode.RealTime, Mode.MicroBatch))
   )
 
   private def replay(scene: SourceScene): Unit = {
@@ -68,9 +68,9 @@ private[testkit] object SourceQueryChecks {
   private def availableNow(scene: SourceScene): Unit = {
     val query = scene.query()
     scene.addBefore(query, 25)
-    def run(): Unit = scene.running(query.start(Session.get(), Some(Trigger.AvailableNow()))) { started =>
-      val hasEnded = QueryWatch.until()(!started.isActive)
-      QueryWatch.assertNoError(started)
+    def run(): Unit = scene.running(query.start(Session.get(), Some(Trigger.AvailableNow()))) { active =>
+      val hasEnded = QueryWatch.until()(!active.isActive)
+      QueryWatch.assertNoError(active)
       Evidence.unless(hasEnded)(s"the query has not ended after ${QueryWatch.DeadlineSeconds} s")
     }
     run()
@@ -90,13 +90,13 @@ private[testkit] object SourceQueryChecks {
     // Deliver first: a query that is stopped while Spark logs its first batch cannot be restarted, with any source.
     scene.deliver(query, 5)(scene.add(5))
     (1 to Starts).foreach { _ =>
-      scene.running(query.start(Session.get())) { started =>
+      scene.running(query.start(Session.get())) { active =>
         (0 to random.nextInt(3)).foreach { _ =>
           scene.add(1 + random.nextInt(9))
           // Stops in the middle of a batch, or after it.
-          if (random.nextBoolean()) { val _ = QueryWatch.run(started)(deliveries.distinctRows >= scene.added) }
+          if (random.nextBoolean()) { val _ = QueryWatch.run(active)(deliveries.distinctRows >= scene.added) }
         }
-        QueryWatch.assertNoError(started)
+        QueryWatch.assertNoError(active)
       }
     }
     scene.deliver(query, scene.added)(scene.add(3))
@@ -125,13 +125,13 @@ private[testkit] object SourceQueryChecks {
   }
 
   private def inMode(scene: SourceScene, mode: Mode): FormatSource = scene.fixture match {
-    case named: FormatSource if named.modes.contains(mode.name)           => named
-    case named: FormatSource if named.modes.isEmpty && named.isContinuous => Evidence.broken(Undeclared)
+    case source: FormatSource if source.modes.contains(mode.name)            => source
+    case source: FormatSource if source.modes.isEmpty && source.isContinuous => Evidence.broken(Undeclared)
     case _: FormatSource => throw new NotChecked(s"declared: no ${mode.name} mode")
     case _               => throw new NotChecked(s"${mode.name} mode needs a format: the fixture is no FormatSource")
   }
 
-  private def switched(first: Mode, second: Mode)(scene: SourceScene): Unit = {
+  private def assertSwitch(first: Mode, second: Mode)(scene: SourceScene): Unit = {
     Seq(first, second).filterNot(_ == Mode.MicroBatch).foreach(inMode(scene, _))
     val query = scene.query()
     scene.deliver(query.in(first), 10)(scene.add(10))

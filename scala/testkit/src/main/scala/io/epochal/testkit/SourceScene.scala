@@ -13,10 +13,10 @@ final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(f
 
   private val id = UUID.randomUUID().toString
   private val (format, options, schema) = fixture match {
-    case named: FormatSource =>
-      (named.format, named.options.asScala.toMap, Option(named.readerSchema).filter(_.nonEmpty))
-    case made =>
-      FixtureSource.register(id, made.schema)(made.newStream(_, 2))
+    case source: FormatSource =>
+      (source.format, source.options.asScala.toMap, Option(source.readerSchema).filter(_.nonEmpty))
+    case own =>
+      FixtureSource.register(id, own.schema)(own.newStream(_, 2))
       (classOf[FixtureSource].getName, Map("id" -> id), None)
   }
 
@@ -32,8 +32,8 @@ final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(f
 
   /** Adds rows before the next start of a query. If the source must run to receive them, it runs for that. */
   def addBefore(query: QuerySpec, rows: Int): Unit = fixture match {
-    case named: FormatSource if named.receives => deliver(query, added)(add(rows))
-    case _                                     => add(rows)
+    case source: FormatSource if source.receives => deliver(query, added)(add(rows))
+    case _                                       => add(rows)
   }
 
   /** A query with its own checkpoint and deliveries. */
@@ -52,11 +52,11 @@ final private[testkit] class SourceScene(fixture: SourceFixture) extends Scene(f
     */
   def deliver(query: QuerySpec, count: => Long)(meanwhile: => Any = ()): Unit = {
     val log = deliveries(query)
-    running(query.start(Session.get())) { started =>
+    running(query.start(Session.get())) { active =>
       val _ = meanwhile
       // After a stop between the sink's commit and Spark's, the next start would deliver the epoch again.
       def isCommitted = log.all.lastOption.forall { case (epoch, _) => query.committed.lastOption.exists(_ >= epoch) }
-      val done = QueryWatch.run(started)(log.distinctRows >= count && (!started.isActive || isCommitted))
+      val done = QueryWatch.run(active)(log.distinctRows >= count && (!active.isActive || isCommitted))
       if (!done) {
         Evidence.onceEach(s"delivered by the query '${query.scene.getFileName}'", log.rows, count)
         Evidence.broken(s"$count rows were delivered, and Spark has not logged that their epochs are done")

@@ -36,7 +36,7 @@ private[testkit] object StreamChecks {
   /** Offsets: JSON with a version field (`"v"` or `"version"`) and the identity of the source. */
   private def offsets(stage: Checks): Seq[Check] = Seq(
     stage.check(OffsetRoundTrip) { scene =>
-      val (stream, start, end) = scene.started(7)
+      val (stream, start, end) = scene.begin(7)
       Seq(start, end).foreach { offset =>
         val again = stream.deserializeOffset(offset.json)
         Evidence.equal("the JSON of an offset that was read from JSON", again.json, offset.json)
@@ -44,7 +44,7 @@ private[testkit] object StreamChecks {
       }
     },
     stage.check(FutureVersion) { scene =>
-      val (stream, _, end) = scene.started(7)
+      val (stream, _, end) = scene.begin(7)
       val refusal =
         Version.findFirstMatchIn(end.json).getOrElse(Evidence.broken(s"an offset names no version: ${end.json}"))
       val version = BigInt(refusal.group(1))
@@ -58,7 +58,7 @@ private[testkit] object StreamChecks {
         s"the error names not both versions, $Future and at least $version: ${Evidence.text(error)}")
     },
     stage.check(ForeignOffset) { scene =>
-      val (stream, start, end) = scene.started(7)
+      val (stream, start, end) = scene.begin(7)
       val foreign = scene.newStreamOfAnotherSource()
       scene.refused(Conditions.SourceChanged, s"${end.json} by another source") {
         foreign.planInputPartitions(foreign.deserializeOffset(start.json), foreign.deserializeOffset(end.json))
@@ -78,7 +78,7 @@ private[testkit] object StreamChecks {
       Evidence.equal("the first offset, after a restart", scene.newStream(1).initialOffset().json, first)
     },
     stage.check(EndFromOrigin) { scene =>
-      val (stream, start, end) = scene.started(3)
+      val (stream, start, end) = scene.begin(3)
       (1 to Looks).foreach { _ =>
         MicroBatch.next(stream, end, scene.everything).foreach { more =>
           Evidence.broken(s"nothing was added, and the end went from ${end.json} to ${more.json}")
@@ -88,7 +88,7 @@ private[testkit] object StreamChecks {
       Evidence.sameRows("rows between two equal offsets", scene.read(stream, start, start), Nil)
     },
     stage.check(EndCounts) { scene =>
-      val (stream, start, end) = scene.started(12)
+      val (stream, start, end) = scene.begin(12)
       Evidence.equal("rows before the first offset", scene.rowsBefore(stream, start), 0L)
       Evidence.equal("rows before the offset after all of them", scene.rowsBefore(stream, end), 12L)
     }
@@ -97,7 +97,7 @@ private[testkit] object StreamChecks {
   /** Plans: the rows between two offsets are always the same. */
   private def plans(stage: Checks): Seq[Check] = Seq(
     stage.check(IdempotentPlan) { scene =>
-      val (stream, start, end) = scene.started(23)
+      val (stream, start, end) = scene.begin(23)
       val rows = scene.read(stream, start, end)
       Evidence.onceEach("the batch", rows, 23)
       scene.fixture.makeAvailable(9)
@@ -116,7 +116,7 @@ private[testkit] object StreamChecks {
       Evidence.equal("all rows in one batch", again, rows)
     },
     stage.check(Commit) { scene =>
-      val (stream, _, middle) = scene.started(10)
+      val (stream, _, middle) = scene.begin(10)
       scene.fixture.makeAvailable(10)
       val end = scene.next(stream, middle, scene.everything)
       stream.commit(middle)
@@ -142,7 +142,7 @@ private[testkit] object StreamChecks {
         case reporting: ReportsSourceMetrics =>
           val none = reporting.metrics(Optional.empty[Offset]())
           Evidence.unless(none != null)("the source's metrics are null before the first batch")
-          Seq(end, logged(end)).foreach { offset =>
+          Seq(end, asLogged(end)).foreach { offset =>
             Evidence.unless(!reporting.metrics(Optional.of(offset)).isEmpty)("the source's metrics are empty")
           }
         case _ => Evidence.broken("the stream reports no metrics (ReportsSourceMetrics)")
@@ -161,10 +161,10 @@ private[testkit] object StreamChecks {
         Evidence.equal(s"rows of a batch of at most $most", scene.read(stream, start, end).size, math.min(most, 30))
       }
     },
-    stage.check(MinRows)(holdsBack(_, ReadLimit.minRows(10, Hour), added = 1, expected = 10)),
+    stage.check(MinRows)(holdsBack(_, ReadLimit.minRows(10, Hour), more = 1, expected = 10)),
     stage.check(CompositeLimit) { scene =>
       val limit = ReadLimit.compositeLimit(Array(ReadLimit.minRows(10, Hour), ReadLimit.maxRows(12)))
-      holdsBack(scene, limit, added = 20, expected = 12)
+      holdsBack(scene, limit, more = 20, expected = 12)
     },
     stage.check(AvailableNow) { scene =>
       val sizes = availableNow(scene, addedPerBatch = if (scene.fixture.endIsKnownAtStart) 0 else 5)
@@ -183,7 +183,7 @@ private[testkit] object StreamChecks {
   )
 
   /** The offset as read from Spark's log after a restart: of another class, with only the JSON. */
-  private def logged(offset: Offset): Offset = new Offset {
+  private def asLogged(offset: Offset): Offset = new Offset {
     override def json(): String = offset.json
   }
 
@@ -211,14 +211,14 @@ private[testkit] object StreamChecks {
   }
 
   /** Asserts that the limit holds back 9 rows, and lets `expected` rows through after more were added. */
-  private def holdsBack(scene: StreamScene, limit: ReadLimit, added: Int, expected: Long): Unit = {
+  private def holdsBack(scene: StreamScene, limit: ReadLimit, more: Int, expected: Long): Unit = {
     scene.fixture.makeAvailable(9)
     val stream = scene.newStream()
     val start = stream.initialOffset()
     MicroBatch.next(stream, start, limit).foreach { end =>
       Evidence.broken(s"there are 9 rows, and $limit lets a batch through to ${end.json}")
     }
-    scene.fixture.makeAvailable(added)
+    scene.fixture.makeAvailable(more)
     Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), expected)
   }
 
@@ -252,11 +252,11 @@ final private[testkit] class StreamScene(fixture: SourceFixture, isRefusal: (Thr
   private val checkpoint = directory.resolve("sources").resolve("0")
   private val streams = mutable.Buffer.empty[MicroBatchStream]
 
-  def newStream(partitions: Int = 2): MicroBatchStream = remembered(fixture.newStream(checkpoint, partitions))
+  def newStream(partitions: Int = 2): MicroBatchStream = remember(fixture.newStream(checkpoint, partitions))
 
   /** Creates a stream over another origin, with its own checkpoint. */
   def newStreamOfAnotherSource(): MicroBatchStream =
-    remembered(fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1")))
+    remember(fixture.newStreamOfAnotherSource(checkpoint.resolveSibling("1")))
 
   /** Ignores errors of stopping streams, which would hide why a check failed. */
   override def close(): Unit = {
@@ -264,13 +264,13 @@ final private[testkit] class StreamScene(fixture: SourceFixture, isRefusal: (Thr
     super.close()
   }
 
-  private def remembered(stream: MicroBatchStream): MicroBatchStream = {
+  private def remember(stream: MicroBatchStream): MicroBatchStream = {
     streams += stream
     stream
   }
 
   /** Creates a stream. Returns it with its first offset and the offset after `rows` rows. */
-  def started(rows: Int): (MicroBatchStream, Offset, Offset) = {
+  def begin(rows: Int): (MicroBatchStream, Offset, Offset) = {
     fixture.makeAvailable(rows)
     val stream = newStream()
     val start = stream.initialOffset()

@@ -45,16 +45,16 @@ object EpochDecision {
     fence(attempt.generation, attempt.runId, row).flatMap { _ =>
       row.last match {
         case _ if row.queryId != attempt.queryId                  => replace(attempt, row, replaces)
-        case None if onEmpty == OnLedgerEmpty.Skip(attempt.epoch) => Right(Adopt(applied(attempt, row)))
-        case None if replaces && attempt.epoch == 0               => Right(Replace(applied(attempt, row)))
+        case None if onEmpty == OnLedgerEmpty.Skip(attempt.epoch) => Right(Adopt(appliedRow(attempt, row)))
+        case None if replaces && attempt.epoch == 0               => Right(Replace(appliedRow(attempt, row)))
         case None if attempt.epoch == 0 || onEmpty == OnLedgerEmpty.Write(attempt.epoch) =>
-          Right(Apply(applied(attempt, row)))
+          Right(Apply(appliedRow(attempt, row)))
         case None => Left(Conditions.LedgerEmpty("epoch" -> attempt.epoch, "sinkId" -> row.sinkId))
         case Some(last) if attempt.epoch < last.epoch && last.offsetsHash.exists(attempt.logged(last.epoch).contains) =>
           Left(overtaking(attempt.epoch, row.sinkId, last, lastRun))
         case Some(last) =>
           inOrder(row.sinkId, attempt.epoch, attempt.trigger, last, attempt.repartitions).flatMap(_ =>
-            if (attempt.epoch > last.epoch) Right(Apply(applied(attempt, row)))
+            if (attempt.epoch > last.epoch) Right(Apply(appliedRow(attempt, row)))
             else replay(attempt, last, row, onMismatch))
       }
     }
@@ -93,9 +93,9 @@ object EpochDecision {
     if (!replaces) Left(otherQuery(row, attempt.queryId, row.queryId))
     else if (attempt.epoch > 0)
       Left(incomplete(attempt.queryId, row, s"it is at epoch ${attempt.epoch} already"))
-    else Right(Replace(applied(attempt, row).copy(queryId = attempt.queryId)))
+    else Right(Replace(appliedRow(attempt, row).copy(queryId = attempt.queryId)))
 
-  private def applied(attempt: EpochAttempt, row: LedgerRow): LedgerRow = row.copy(last = Some(attempt.applied))
+  private def appliedRow(attempt: EpochAttempt, row: LedgerRow): LedgerRow = row.copy(last = Some(attempt.applied))
 
   private def replay(
       attempt: EpochAttempt,
@@ -105,8 +105,8 @@ object EpochDecision {
   ): Either[EpochalException, EpochDecision] = {
     val contentDiffers = attempt.digest != last.digest
     (last.offsetsHash, attempt.offsetsHash) match {
-      case (known, now) if known.isDefined && now.isDefined =>
-        sameOffsets(row.sinkId, attempt.epoch, known, now).map(_ => AlreadyApplied(contentDiffers))
+      case (before, now) if before.isDefined && now.isDefined =>
+        sameOffsets(row.sinkId, attempt.epoch, before, now).map(_ => AlreadyApplied(contentDiffers))
       case _ if !contentDiffers || onMismatch == OnEpochMismatch.Keep => Right(AlreadyApplied(contentDiffers))
       case _ =>
         Left(

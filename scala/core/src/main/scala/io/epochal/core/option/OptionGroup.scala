@@ -71,14 +71,14 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 
   /** One error for all of them. */
   private def strays(names: Seq[String], prefix: String = ""): Option[EpochalException] = Option.when(names.nonEmpty) {
-      val suggestions = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
-      Conditions.OptionUnknown(
-        "format" -> (if (prefix.isEmpty) format else s"$format ($prefix*)"),
-        "option" -> names.map(prefix + _).mkString("' or '"),
-        "suggestion" -> (if (suggestions.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
-                         else s"Did you mean ${suggestions.map(right => s"'$prefix$right'").mkString(" and ")}?")
-      )
-    }
+    val suggestions = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
+    Conditions.OptionUnknown(
+      "format" -> (if (prefix.isEmpty) format else s"$format ($prefix*)"),
+      "option" -> names.map(prefix + _).mkString("' or '"),
+      "suggestion" -> (if (suggestions.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
+                       else s"Did you mean ${suggestions.map(right => s"'$prefix$right'").mkString(" and ")}?")
+    )
+  }
 
   /** Spark creates a table in its catalog, without passing its options. */
   private def withoutOptions: EpochalException = unsupported(

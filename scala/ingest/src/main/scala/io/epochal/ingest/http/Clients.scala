@@ -89,7 +89,7 @@ final private[http] class Clients(settings: ListenerSettings, scheduler: Schedul
   }
 
   private def drop(connection: Connection): Unit = {
-    metrics.refused("too_slow")
+    metrics.countRefusal("too_slow")
     connection.getEndPoint.close()
   }
 

@@ -32,12 +32,12 @@ final private[http] class HttpMetrics(warn: String => Unit) {
   val bytes = new LongAdder
   val duplicates = new LongAdder
 
-  def answered(status: Int): Unit = statuses.computeIfAbsent(status, _ => new LongAdder).increment()
+  def countResponse(status: Int): Unit = statuses.computeIfAbsent(status, _ => new LongAdder).increment()
 
-  def refused(reason: String): Unit = reasons.computeIfAbsent(reason, _ => new LongAdder).increment()
+  def countRefusal(reason: String): Unit = reasons.computeIfAbsent(reason, _ => new LongAdder).increment()
 
   /** Counts an acknowledged request; `nanos` is the time since its last byte. */
-  def acknowledged(nanos: Long): Unit = {
+  def countAcknowledgement(nanos: Long): Unit = {
     buckets(LatencyBounds.segmentLength(_ < nanos / 1e9)).increment()
     latencyNanos.add(nanos)
   }

@@ -77,7 +77,7 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
   final private val Json = "application/json"
 
   def json(status: Int, body: String, headers: (String, String)*): Unit = {
-    metrics.answered(status)
+    metrics.countResponse(status)
     headers.foreach { case (name, value) => response.getHeaders.put(name, value) }
     send(status, Json, body.getBytes(UTF_8))
   }
@@ -89,8 +89,8 @@ final private[http] class Reply(response: Response, callback: Callback, metrics:
   def refuse(cause: Problem): Unit = {
     // While the listener is being closed, a correct request may look broken off.
     val refusal = if (metrics.isStopping) Reply.Stopping else cause
-    metrics.answered(refusal.status)
-    metrics.refused(refusal.reason)
+    metrics.countResponse(refusal.status)
+    metrics.countRefusal(refusal.reason)
     // Unread bytes of the body would precede the next request, so the connection is closed.
     if (!response.getRequest.consumeAvailable()) response.getHeaders.put(HttpFields.CONNECTION_CLOSE): Unit
     refusal.retryAfterSeconds.foreach(seconds => response.getHeaders.put(HttpHeader.RETRY_AFTER, seconds.toLong))

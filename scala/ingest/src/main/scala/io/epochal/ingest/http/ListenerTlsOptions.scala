@@ -30,11 +30,11 @@ private[http] object ListenerTlsOptions extends SecretOptionList {
       _ <- values.exclusive("A listener has one certificate: keep one of them.")(own.CertFile, StoreFile)
       _ <- StorePassword.requires(values, StoreFile)
       certificate <- own.read(values)
-      pem <- checked(values, own.keySpec(values))(certificate.map(one =>
+      pem <- check(values, own.keySpec(values))(certificate.map(one =>
         CertifiedKey.fromPem(one.chain, one.key, one.password)))
       bytes <- file(values, StoreFile)(DriverFile.readBytes)
       password <- StorePassword.read(values)
-      store <- checked(values, StoreFile)(bytes.map(openStore(_, password.getOrElse("").toCharArray)))
+      store <- check(values, StoreFile)(bytes.map(openStore(_, password.getOrElse("").toCharArray)))
     } yield pem.orElse(store).map { keys =>
       val context = SSLContext.getInstance("TLS")
       context.init(keys.getKeyManagers, null, new SecureRandom)
@@ -49,7 +49,7 @@ private[http] object ListenerTlsOptions extends SecretOptionList {
     CertifiedKey.managers(store, password)
   }
 
-  private def checked(values: OptionValues, spec: OptionSpec[String])(
+  private def check(values: OptionValues, spec: OptionSpec[String])(
       factory: => Option[KeyManagerFactory]): Either[EpochalException, Option[KeyManagerFactory]] =
     try Right(factory)
     catch {

@@ -49,7 +49,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
 
   /** Closes the connection and releases the memory; reading then ends with a failure. */
   def abort(): Unit = {
-    state.metrics.refused("too_slow")
+    state.metrics.countRefusal("too_slow")
     isReading = false
     buffer.close()
     request.getConnectionMetaData.getConnection.getEndPoint.close()
@@ -66,7 +66,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     try read()
     catch {
       case refusal: Problem => refuse(refusal)
-      case e: Throwable     => failed(e)
+      case e: Throwable     => fail(e)
     }
 
   @scala.annotation.tailrec
@@ -141,13 +141,13 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
         case Receipt.Failed(reason) =>
           Upload.log.warn("A request was not acknowledged: {}", reason.problem)
           refuse(Problem(503, "not_stored", "the records could not be stored", retryAfterSeconds = Some(1)))
-        case null => failed(error)
+        case null => fail(error)
       }
-    catch { case e: Throwable => failed(e) }
+    catch { case e: Throwable => fail(e) }
 
   private def acknowledge(complete: Long, body: String): Unit = {
     close()
-    state.metrics.acknowledged(System.nanoTime() - complete)
+    state.metrics.countAcknowledgement(System.nanoTime() - complete)
     reply.json(200, body, "Epochal-Run" -> state.intake.run)
   }
 
@@ -158,7 +158,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     case _                   => refuse(Problem(400, "broken_off", "the request was broken off"))
   }
 
-  private def failed(error: Throwable): Unit = {
+  private def fail(error: Throwable): Unit = {
     Upload.log.warn("A request failed", error)
     if (!NonFatal(error)) state.fatal(error)
     refuse(Problem(500, "failed", "internal error"))

@@ -51,7 +51,7 @@ final private[tcp] class LineBuffer(maxLine: Int, blanks: Boolean) {
   def finish(): Unit = if (isOpen && !overflow) endLine()
 
   /** Removes and returns all complete lines; an incomplete one stays. */
-  def take(): Lines = {
+  def drain(): Lines = {
     val (rest, all) = (Arrays.copyOfRange(bytes, lineStart, size), bytes)
     val lines = Lines(all, ends.result(), lineCount)
     bytes = if (rest.length < FirstSize) Arrays.copyOf(rest, FirstSize) else Arrays.copyOf(rest, rest.length * 2)

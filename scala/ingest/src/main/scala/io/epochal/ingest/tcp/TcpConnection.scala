@@ -65,7 +65,7 @@ final private[tcp] class TcpConnection(
   def next(): Option[Arrival] =
     if (inFlight.nonEmpty || buffer.lines == 0) None
     else {
-      val lines = buffer.take()
+      val lines = buffer.drain()
       if (lines.ends.isEmpty) {
         okLines += lines.count.toLong
         None

@@ -50,7 +50,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   private val receipts = new ConcurrentLinkedQueue[(TcpConnection, Receipt)]
   private val connections = ConcurrentHashMap.newKeySet[TcpConnection]()
   // Those that have not sent the token, the oldest first.
-  private val unknown = new LinkedHashSet[TcpConnection]
+  private val newcomers = new LinkedHashSet[TcpConnection]
   private val accepted, refused, unauthorized, linesTooLong = new LongAdder
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
@@ -170,8 +170,8 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     */
   private def makeRoom(): Unit = {
     val isFull = connections.size >= settings.maxConnections
-    val isCrowded = unknown.size >= math.max(1, settings.maxConnections / 2)
-    unknown.asScala.headOption
+    val isCrowded = newcomers.size >= math.max(1, settings.maxConnections / 2)
+    newcomers.asScala.headOption
       .filter(oldest => isFull || isCrowded && oldest.isOverdue(System.nanoTime()))
       .foreach { oldest =>
         refused.increment()
@@ -187,7 +187,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     val connection = new TcpConnection(channel, key, settings, remote, token, unauthorized, intake.run)
     key.attach(connection)
     connections.add(connection): Unit
-    if (!connection.isKnown) unknown.add(connection): Unit
+    if (!connection.isKnown) newcomers.add(connection): Unit
   }
 
   private def read(connection: TcpConnection): Unit = {
@@ -195,7 +195,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     val count = connection.channel.read(blockBuffer)
     val knew = connection.lineTooLong
     if (count != 0) connection.received(block, count)
-    if (connection.isKnown) unknown.remove(connection): Unit
+    if (connection.isKnown) newcomers.remove(connection): Unit
     if (connection.lineTooLong && !knew) linesTooLong.increment()
   }
 
@@ -234,7 +234,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
 
   private def end(connection: TcpConnection): Unit = {
     connections.remove(connection): Unit
-    unknown.remove(connection): Unit
+    newcomers.remove(connection): Unit
     Try(connection.channel.close()): Unit
   }
 }

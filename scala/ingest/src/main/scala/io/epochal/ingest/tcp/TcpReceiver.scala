@@ -127,7 +127,7 @@ final private[epochal] class TcpReceiver(settings: TcpSettings) extends Listener
 
   /** Returns when all complete lines are stored. Nothing is read meanwhile. */
   private def store(buffer: LineBuffer): Unit = if (buffer.lines > 0) {
-    val lines = buffer.take()
+    val lines = buffer.drain()
     if (lines.ends.nonEmpty) {
       val arrival = lines.arrival(remote)
       var waitMillis = FirstPause

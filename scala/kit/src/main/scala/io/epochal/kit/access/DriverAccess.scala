@@ -93,9 +93,9 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
 
   private def restrict(option: String, name: String, list: String): Unit =
     restriction(list).foreach { reason =>
-      val allowed =
+      val matches =
         entries(list).exists(entry => if (entry.endsWith("*")) name.startsWith(entry.dropRight(1)) else name == entry)
-      if (!allowed) throw refused(option, reason, list, name)
+      if (!matches) throw refused(option, reason, list, name)
     }
 
   private def restriction(list: String): Option[String] = sharedDriver.orElse(setting(list).map(_ => s"$list is set"))

@@ -95,7 +95,7 @@ final private[connector] class StoreSink(connector: SinkConnector, options: Sett
 
   private def losesConnection(error: Throwable): Boolean = error match {
     case one: Exception => connector.losesConnection(one)
-    case _                => false
+    case _              => false
   }
 
   private[connector] def rowOf(text: String): Option[LedgerRow] =
@@ -155,13 +155,13 @@ final private[connector] class StoreTarget(
 
     private def write(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
       val taskRows = rows.decode(shipment.rows)
-      val stored = open.write(taskRows.asJava, whole)
+      val rowCount = open.write(taskRows.asJava, whole)
       if (taskRows.hasNext) throw sink.invalid("write", "it has not read all rows")
-      if (stored != shipment.stored)
+      if (rowCount != shipment.stored)
         throw Conditions.RowsDropped(
           "epoch" -> epoch,
           "table" -> name,
-          "found" -> s"${shipment.stored} rows were sent, and $stored stored")
+          "found" -> s"${shipment.stored} rows were sent, and $rowCount stored")
     }
   }
 }

@@ -97,7 +97,7 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
     *   whether there is another field in the line
     */
   private def field(): Boolean = {
-    if (at < piece.length && piece.bytes(at) == '"') quoted()
+    if (at < piece.length && piece.bytes(at) == '"') skipQuoted()
     else {
       val first = at
       toEnd()
@@ -108,7 +108,7 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
     more
   }
 
-  private def quoted(): Unit = {
+  private def skipQuoted(): Unit = {
     val first = at + 1
     var form = Quoted
     at = closing(first)

@@ -28,7 +28,7 @@ final private[epochal] class JsonRecords(
   private val scan = new JsonScan(piece.bytes, 0, piece.length)
   private var doubted = false
   private var ended = false
-  private var passed = -1 // The number of records before this one; -1 before the first.
+  private var recordIndex = -1 // The number of records before this one; -1 before the first.
   private var from = 0
   private var until = -1
 
@@ -97,15 +97,15 @@ final private[epochal] class JsonRecords(
 
   /** Moves to the next record, or past the array. */
   private def step(): Unit =
-    if (passed < 0 || measured()) {
-      if (passed >= 0) scan.at = until
+    if (recordIndex < 0 || measured()) {
+      if (recordIndex >= 0) scan.at = until
       var byte = scan.next()
       if (byte == ']') {
         ended = true
         scan.at += 1
       } else {
-        if (passed >= 0) byte = if (byte == ',') scan.pass() else -1
-        passed += 1
+        if (recordIndex >= 0) byte = if (byte == ',') scan.pass() else -1
+        recordIndex += 1
         from = scan.at
         until = -1
         if (byte != '{') doubt()
@@ -137,6 +137,6 @@ final private[epochal] class JsonRecords(
   /** Makes Jackson skip all records before this one. */
   private def doubt(): Unit = {
     doubted = true
-    val _ = tokens.skip(passed.toLong)
+    val _ = tokens.skip(recordIndex.toLong)
   }
 }

@@ -68,7 +68,7 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
       true
     } else {
       val before = misfits
-      current = made()
+      current = parse()
       if (current != null) {
         columns.setOrigin(current, pages.origin)
         if (misfits == before)
@@ -79,9 +79,9 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
 
   /** The record as a row; null if the record is dropped. */
   @scala.annotation.tailrec
-  private def made(): InternalRow = {
+  private def parse(): InternalRow = {
     var failure: Throwable = null
-    val found =
+    val tolerant =
       try pages.records.row(columns)
       catch {
         case e: EpochalException => throw e
@@ -92,9 +92,9 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
     if (failure == null) {
       read += 1
       if (read == 1 && !reportedColumns) fields = columns.json.namesOf(pages.records.bytes)
-      checkNulls(found)
-    } else if (pages.replaced()) made()
-    else examined(failure)
+      checkNulls(tolerant)
+    } else if (pages.replaced()) parse()
+    else examine(failure)
   }
 
   private def checkNulls(row: InternalRow): InternalRow =
@@ -109,12 +109,12 @@ final private[epochal] class RecordRows(columns: RecordColumns, rules: RecordRul
           s"the column '${columns.name(lacking)}' is NOT NULL, and the record has no value for it")
     }
 
-  private def examined(error: Throwable): InternalRow = {
-    val found = pages.records.examine(columns)
+  private def examine(error: Throwable): InternalRow = {
+    val examination = pages.records.examine(columns)
     if (isTooLarge) tooLarge()
     else {
-      val reason = found.reason.getOrElse(s"it cannot be read (${error.getClass.getSimpleName})")
-      unfit(found.row, pages.records.bytes, reason)
+      val reason = examination.reason.getOrElse(s"it cannot be read (${error.getClass.getSimpleName})")
+      unfit(examination.row, pages.records.bytes, reason)
     }
   }
 

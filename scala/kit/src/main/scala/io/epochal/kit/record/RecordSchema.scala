@@ -38,21 +38,21 @@ final private[epochal] class RecordSchema(source: String) {
     }
   }
 
-  private def misfit(declared: StructType, rules: RecordRules): Option[String] = {
-    val names = declared.fieldNames
+  private def misfit(schema: StructType, rules: RecordRules): Option[String] = {
+    val names = schema.fieldNames
     names
       .diff(names.distinct)
       .headOption
       .map(name => s"it has two columns '$name'")
-      .orElse(declared.flatMap(unsupported(_, rules.format)).headOption.map { case (place, kind) =>
+      .orElse(schema.flatMap(misfitOf(_, rules.format)).headOption.map { case (place, kind) =>
         s"$place is ${kind.sql}, which ${rules.format.name} has no value for"
       })
       .orElse(
-        declared
+        schema
           .flatMap(field => rules.apart.find(apart => apart.name == field.name && apart.dataType != field.dataType))
           .headOption
           .map(apart => s"the column '${apart.name}' must be ${apart.dataType.sql}"))
-      .orElse(declared
+      .orElse(schema
         .find(field => !field.nullable && rules.corrupt.isDefined)
         .map(field =>
           s"under {option:mode=PERMISSIVE} the column '${field.name}' is NULL where it does not fit, and cannot be NOT NULL"))
@@ -67,17 +67,17 @@ final private[epochal] class RecordSchema(source: String) {
     case other                  => other
   }).asInstanceOf[T]
 
-  private def unsupported(field: StructField, format: RecordFormat): Option[(String, DataType)] =
+  private def misfitOf(field: StructField, format: RecordFormat): Option[(String, DataType)] =
     (format, field.dataType) match {
       case (_: RecordFormat.Csv, kind @ (_: StructType | _: ArrayType | _: MapType | VariantType)) =>
         Some(field.name -> kind)
-      case (_, kind) => unsupported(field.name, kind)
+      case (_, kind) => misfitOf(field.name, kind)
     }
 
-  private def unsupported(place: String, kind: DataType): Option[(String, DataType)] = kind match {
-    case struct: StructType    => struct.flatMap(f => unsupported(s"$place.${f.name}", f.dataType)).headOption
-    case ArrayType(element, _) => unsupported(s"$place.element", element)
-    case MapType(_: StringType, value, _) => unsupported(s"$place.value", value)
+  private def misfitOf(place: String, kind: DataType): Option[(String, DataType)] = kind match {
+    case struct: StructType               => struct.flatMap(f => misfitOf(s"$place.${f.name}", f.dataType)).headOption
+    case ArrayType(element, _)            => misfitOf(s"$place.element", element)
+    case MapType(_: StringType, value, _) => misfitOf(s"$place.value", value)
     case kind if supported(kind)          => None
     case other                            => Some(place -> other)
   }
@@ -94,9 +94,9 @@ final private[epochal] class RecordSchema(source: String) {
   private def invalid(ddl: String, reason: String): EpochalException =
     Conditions.SchemaInvalid("format" -> source, "schema" -> ddl, "reason" -> reason)
 
-  private def conflict(ddl: String, declared: StructType): EpochalException =
+  private def conflict(ddl: String, schema: StructType): EpochalException =
     Conditions.OptionConflict(
       "format" -> source,
-      "options" -> s"{option:schema=$ddl}, {schema:${declared.toDDL}}",
+      "options" -> s"{option:schema=$ddl}, {schema:${schema.toDDL}}",
       "suggestion" -> "Give the schema once.")
 }

@@ -84,7 +84,7 @@ final private[record] class Reshaping(
   shape.places.foreach(one => root.at(one.path).place = Some(one))
   private val parser = source.parser(0)
   private var records = 0
-  private var found = Set.empty[RecordPlace]
+  private var hits = Set.empty[RecordPlace]
   private var wrong = Option.empty[(String, String)]
 
   /** The names of the values of a row, as the beginnings of fields. */
@@ -108,7 +108,7 @@ final private[record] class Reshaping(
     out.append("[")
     walk(root, "", inList = false)
     while (parser.nextToken() != null) {} // A truncated body is a different error.
-    val missing = shape.places.filterNot(found)
+    val missing = shape.places.filterNot(hits)
     val lacks = if (shape.alternative) missing == shape.places else missing.nonEmpty
     wrong
       .orElse(Option.when(lacks && !format.mayMiss)(missing.head.pointer -> "missing"))
@@ -122,10 +122,10 @@ final private[record] class Reshaping(
     *   below a wildcard: not all elements need to have records
     */
   private def walk(node: Node, at: String, inList: Boolean): Unit = (node.place, parser.currentToken) match {
-    case (Some(_), _) if shape.alternative && found.nonEmpty => parser.skipChildren(): Unit
+    case (Some(_), _) if shape.alternative && hits.nonEmpty => parser.skipChildren(): Unit
     case (Some(here), _) =>
-      found += here
-      take(here.part, at, inList)
+      hits += here
+      visit(here.part, at, inList)
     case (None, JsonToken.START_OBJECT | JsonToken.START_ARRAY) =>
       val all = node.below.get("*")
       var members = 0
@@ -136,7 +136,7 @@ final private[record] class Reshaping(
           case None        => parser.skipChildren(): Unit
         }
       }
-      if (members == 0) all.foreach(found ++= _.places)
+      if (members == 0) all.foreach(hits ++= _.places)
     case (None, JsonToken.VALUE_NULL) if format.mayMiss || inList => ()
     case (None, token) if !inList => wrong = wrong.orElse(Some(at -> Json.describe(token)))
     case _                        => ()
@@ -154,12 +154,12 @@ final private[record] class Reshaping(
     }
   }
 
-  private def take(part: List[String], at: String, inList: Boolean): Unit = (shape.kind, parser.currentToken) match {
+  private def visit(part: List[String], at: String, inList: Boolean): Unit = (shape.kind, parser.currentToken) match {
     case (_, JsonToken.VALUE_NULL) if nullIsEmpty || format.mayMiss || inList => ()
     case (Single, JsonToken.START_OBJECT)                                     => add(span(part))
     case (Elements, JsonToken.START_ARRAY)                                    => eachMember(_ => add(span(part)))
     case (_: Rows, JsonToken.START_ARRAY)                                     => eachMember(_ => row(span(part)))
-    case (_: Fields, JsonToken.START_OBJECT) => eachMember(name => keyed(name, span(part)))
+    case (_: Fields, JsonToken.START_OBJECT) => eachMember(name => addKey(name, span(part)))
     case (_, token) =>
       parser.skipChildren(): Unit
       wrong = wrong.orElse(Some(at -> Json.describe(token)))
@@ -176,7 +176,7 @@ final private[record] class Reshaping(
   }
 
   /** Only an object can have the key. */
-  private def keyed(name: String, record: Span): Unit = {
+  private def addKey(name: String, record: Span): Unit = {
     val bytes = source.slice(record.from, record.until)
     if (bytes.headOption.forall(_ != '{')) add(record)
     else {
@@ -226,10 +226,10 @@ final private[record] class Reshaping(
       parser.finishToken()
       Span(from, parser.currentLocation().getByteOffset.toInt)
     case step :: rest =>
-      var found = Absent
+      var member = Absent
       if (parser.currentToken.isStructStart)
-        eachMember(name => if (name == step) found = span(rest) else parser.skipChildren(): Unit)
-      found
+        eachMember(name => if (name == step) member = span(rest) else parser.skipChildren(): Unit)
+      member
   }
 
   private def namesAt(pointer: String): Seq[String] =

@@ -98,11 +98,11 @@ final private[epochal] class TokenRecords(
   }
 
   /** Reads a body without the array to its end: a truncated body is a different error. */
-  private def leaveOut(allowed: Boolean, at: String, found: String): Unit =
+  private def leaveOut(allowed: Boolean, at: String, kind: String): Unit =
     if (allowed) {
       ended = true
       finish()
-    } else throw notFound(at, found)
+    } else throw notFound(at, kind)
 
   /** Stops at the name, whose value is the next token, or at the end of the object.
     *

@@ -119,10 +119,10 @@ final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
   /** The rows before the position where the last poll began, or before a later delivered one. */
   @volatile private var rowsBefore = Option.empty[Long]
   @volatile private var total = 0L
-  private var counted = Option.empty[P]
+  private var position = Option.empty[P]
 
   /** Begins a batch after `start`; the first one may be a replay. */
-  def begin(start: P): Unit = if (counted.isEmpty) counted = Some(start)
+  def begin(start: P): Unit = if (position.isEmpty) position = Some(start)
 
   /** A poll for rows after `start` has ended. */
   def polled(start: P, now: Instant): Unit = {
@@ -136,8 +136,8 @@ final private[source] class StreamLag[P](supply: Supply[P], clock: Clock) {
   def reached(end: P): Unit = {
     val rows = supply.rowsBefore(end)
     rowsBefore = Some(rows)
-    counted.foreach(from => total += math.max(0L, rows - supply.rowsBefore(from)))
-    counted = Some(end)
+    position.foreach(from => total += math.max(0L, rows - supply.rowsBefore(from)))
+    position = Some(end)
   }
 
   /** Rows that batches of this run have delivered. */

@@ -50,8 +50,8 @@ final private[source] class EventTime(
 
   /** Readers that observe the event time of each delivered row. */
   def readers(factory: PartitionReaderFactory): PartitionReaderFactory = {
-    val (of, seen) = (column, highest)
-    partition => new EventTimeReader(factory.createReader(partition), of, seen)
+    val (of, highestTime) = (column, highest)
+    partition => new EventTimeReader(factory.createReader(partition), of, highestTime)
   }
 
   def readers(factory: EndlessReaderFactory): EndlessReaderFactory = {

@@ -79,7 +79,7 @@ final private class ErrorLog(context: LoggerContext) extends AbstractFilter {
   override def filter(event: LogEvent): Filter.Result =
     if (!event.getLoggerName.startsWith("org.apache.spark.")) Filter.Result.NEUTRAL
     else
-      found(event).filterNot(_ => log.isDebugEnabled).fold(Filter.Result.NEUTRAL) { case (text, message) =>
+      conditionOf(event).filterNot(_ => log.isDebugEnabled).fold(Filter.Result.NEUTRAL) { case (text, message) =>
         val ending = event.getLoggerName.contains(".streaming.")
         val line =
           if (isFirst(message, ending)) Some(message)
@@ -88,7 +88,7 @@ final private class ErrorLog(context: LoggerContext) extends AbstractFilter {
         Filter.Result.DENY
       }
 
-  private def found(event: LogEvent): Option[(String, String)] = {
+  private def conditionOf(event: LogEvent): Option[(String, String)] = {
     val text = event.getMessage.getFormattedMessage
     Option(event.getThrown).fold(ErrorLog.in(text))(error => ErrorLog.in(error).map(text -> _))
   }

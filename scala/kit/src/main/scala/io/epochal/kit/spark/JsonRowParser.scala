@@ -51,13 +51,13 @@ final class JsonRowParser(
   }
   private val unknownColumn = unknown.fold(-1)(schema.fieldNames.indexOf(_))
   private val unknownFields = if (unknownColumn < 0) null else new UnknownFields
-  private val found = new Array[Boolean](names.length)
+  private val present = new Array[Boolean](names.length)
 
   /** The columns whose field was in no record so far, not even as null; and the fields of structs that were in none of
     * their objects, as `customer.name`.
     */
   def missing: Seq[String] =
-    names.indices.filter(column => names(column) != null && !found(column)).map(names(_)) ++
+    names.indices.filter(column => names(column) != null && !present(column)).map(names(_)) ++
       spark.structs.flatMap(_.missing)
 
   /** The first names of a record's fields, with those within structs, for a message; empty if none can be needed. */
@@ -96,7 +96,7 @@ final class JsonRowParser(
       if (column == Absent) without(parser)
       else {
         values(column) = converters(column)(exact)
-        found(column) = true
+        present(column) = true
         nextColumn = column + 1
       }
     }
@@ -140,7 +140,7 @@ final class JsonRowParser(
         scan.pass(): Unit
         sure = if (column == Absent) scan.value() else value(scan, column, values)
         if (column != Absent) {
-          found(column) = true
+          present(column) = true
           nextColumn = column + 1
         }
       }
@@ -205,7 +205,7 @@ final class JsonRowParser(
         val (kind, value) = (schema(column).dataType, bytes(parser))
         val fit = attempt(kind, value)
         values(column) = fit.orNull
-        found(column) = true
+        present(column) = true
         if (fit.isEmpty) first = first.orElse(Some(misfit(name, kind, value)))
       }
     }

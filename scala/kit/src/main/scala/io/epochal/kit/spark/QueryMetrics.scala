@@ -57,30 +57,30 @@ private[epochal] object QueryMetrics {
 }
 
 final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener {
-  private var shown = Vector.empty[Shown]
+  private var gauges = Vector.empty[Shown]
 
   def show(query: ThreadQuery, part: String, names: Iterable[String], value: String => Double): Unit = synchronized {
     remove(one => one.query.ended || one.query.runId == query.runId && one.part == part)
     val label = labelOf(query)
     val registry = new MetricRegistry
     names.foreach(name => registry.register(name, gauge(value(name))))
-    shown :+= Shown(query, label, part, GaugeSource.register(env, s"epochal.$label.$part", registry))
+    gauges :+= Shown(query, label, part, GaugeSource.register(env, s"epochal.$label.$part", registry))
   }
 
   /** The same for all parts of a run. */
   private def labelOf(query: ThreadQuery): String =
-    shown
+    gauges
       .find(_.query.runId == query.runId)
       .fold {
         val label = QueryMetrics.word(query.name.getOrElse(query.id))
-        if (shown.exists(_.label == label)) s"${label}_${query.id.take(8)}" else label
+        if (gauges.exists(_.label == label)) s"${label}_${query.id.take(8)}" else label
       }(_.label)
 
   private def gauge(value: => Double): Gauge[Double] = () => Try(value).getOrElse(Double.NaN)
 
   private def remove(which: Shown => Boolean): Unit = synchronized {
-    val (removals, left) = shown.partition(which)
-    shown = left
+    val (removals, left) = gauges.partition(which)
+    gauges = left
     removals.foreach(_.removal.run())
   }
 

@@ -69,7 +69,7 @@ private[spark] object CountedPlan {
     val sources = physicalPlan.collectLeaves()
     foreign(physicalPlan)
       .orElse(Option.when(sources.size != 1)(s"it reads ${sources.size} sources"))
-      .orElse(unsteady(sources.head))
+      .orElse(unsteady(RunningQuery.call(sources.head, "stream")))
       .orElse(changing(RunningQuery.call(last, "analyzed").asInstanceOf[LogicalPlan]))
   }
 
@@ -86,7 +86,7 @@ private[spark] object CountedPlan {
     * the same number and the same rows ([[CountedStream]]). Kafka's partitions, for example, come in the order of a hash map, and
     * Spark's socket source does not repeat its lines.
     */
-  private def unsteady(scan: SparkPlan): Option[String] = RunningQuery.call(scan, "stream") match {
+  private[spark] def unsteady(stream: AnyRef): Option[String] = stream match {
     case _: CountedStream                                => None
     case stream if Steady(stream.getClass.getSimpleName) => None
     case stream =>

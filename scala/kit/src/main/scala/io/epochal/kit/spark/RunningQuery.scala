@@ -30,11 +30,11 @@ final case class RunningQuery(runId: String, trigger: TriggerMode, outputMode: O
   */
 object RunningQuery {
 
-  def find(queryId: String): Either[EpochalException, RunningQuery] = known(queryId)(read)
+  def find(queryId: String): Either[EpochalException, RunningQuery] = withQuery(queryId)(read)
 
   /** Controls a continuous or real-time query; must be called in the query's own thread. */
   def endless(queryId: String, trigger: TriggerMode): Either[EpochalException, EndlessQuery] =
-    known(queryId) { execution =>
+    withQuery(queryId) { execution =>
       if (trigger == TriggerMode.Continuous) {
         FirstFailure.watch()
         new ContinuousQuery(execution)
@@ -88,13 +88,13 @@ object RunningQuery {
 
   /** The optimized plan of its current epoch, or of the last one. */
   private[spark] def plan(queryId: String): Either[EpochalException, LogicalPlan] =
-    known(queryId)(execution => call(call(execution, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])
+    withQuery(queryId)(execution => call(call(execution, "lastExecution"), "optimizedPlan").asInstanceOf[LogicalPlan])
 
   private def idOfThisThread: Option[String] =
     SparkSession.getActiveSession
       .flatMap(session => Option(session.sparkContext.getLocalProperty("sql.streaming.queryId")))
 
-  private def known[A](queryId: String)(of: AnyRef => A): Either[EpochalException, A] =
+  private def withQuery[A](queryId: String)(of: AnyRef => A): Either[EpochalException, A] =
     Try(of(execution(queryId))).toEither.left.map(error =>
       Conditions.QueryNotFound.because(error)("queryId" -> queryId, "reason" -> String.valueOf(error.getMessage)))
 

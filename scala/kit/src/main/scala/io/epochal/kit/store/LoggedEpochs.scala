@@ -146,8 +146,8 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     catch { case _: FileNotFoundException => Nil }
 
   private def uncommitted: Seq[Long] = {
-    val committed = lastCommitted
-    epochs(offsets).filter(epoch => committed.forall(_ < epoch)).sorted
+    val last = lastCommitted
+    epochs(offsets).filter(epoch => last.forall(_ < epoch)).sorted
   }
 
   private def fs = checkpoint.getFileSystem(hadoop)

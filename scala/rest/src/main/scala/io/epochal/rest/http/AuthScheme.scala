@@ -71,9 +71,9 @@ private[rest] object AuthScheme {
   /** The settings of all schemes that the options select. */
   def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Seq[AuthSettings]] =
     for {
-      found <- schemes.foldLeft[Either[EpochalException, Seq[AuthSettings]]](Right(Nil))((found, scheme) =>
-        found.flatMap(before => scheme.read(values, endpoint).map(before ++ _)))
-      all = found.filter(_.isAuthorization).map(_.reference) ++
+      settings <- schemes.foldLeft[Either[EpochalException, Seq[AuthSettings]]](Right(Nil))((settings, scheme) =>
+        settings.flatMap(before => scheme.read(values, endpoint).map(before ++ _)))
+      all = settings.filter(_.isAuthorization).map(_.reference) ++
         Option.when(endpoint.hasUserInfo)("user info in {option:url}") ++
         values
           .family(RequestOptions.Headers)
@@ -81,7 +81,7 @@ private[rest] object AuthScheme {
           .find(_.equalsIgnoreCase("Authorization"))
           .map(name => s"headers.$name")
       _ <- values.consistent(all.size <= 1)(all.mkString(", "), "A request has one authorization: keep one of them.")
-    } yield found
+    } yield settings
 
   /** Rejects a secret that cannot be read, or that is not a valid header value.
     *

@@ -152,12 +152,12 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
 
   /** Sends a request; if the server rejects the token, renews it once. */
   private def attempt(call: HttpCall, buffer: Body): ResponseHead = {
-    var sent = Seq.empty[(String, String)]
+    var login = Seq.empty[(String, String)]
     def over(call: HttpCall): ResponseHead = {
       counters.add(HttpCounts(waitedMillis = gate.enter()))
       try {
-        sent = credentials.flatMap(_.headers)
-        exchange(build(call, sent), buffer, call)
+        login = credentials.flatMap(_.headers)
+        exchange(build(call, login), buffer, call)
       } finally gate.leave()
     }
     def once(call: HttpCall): ResponseHead =
@@ -182,7 +182,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     try follow(call, MostRedirects)
     catch {
       case failure: HttpFailure
-          if failure.challenges.exists(challenge => credentials.map(_.rejected(sent, challenge)).contains(true)) =>
+          if failure.challenges.exists(challenge => credentials.map(_.rejected(login, challenge)).contains(true)) =>
         follow(call, MostRedirects)
     }
   }

@@ -87,12 +87,12 @@ private[rest] object TransportOptions extends SecretOptionList {
     for {
       ca <- file(values, CaFile)(DriverFile.read)
       certificate <- own.read(values)
-      _ <- checked(values, CaFile, ca.map(_ => Tls(ca, None)))
-      _ <- checked(values, own.keySpec(values), certificate.map(_ => Tls(None, certificate)))
+      _ <- checkPem(values, CaFile, ca.map(_ => Tls(ca, None)))
+      _ <- checkPem(values, own.keySpec(values), certificate.map(_ => Tls(None, certificate)))
     } yield Option.when(ca.isDefined || certificate.isDefined)(Tls(ca, certificate))
 
   /** Checks that the texts make an SSL context. */
-  private def checked(
+  private def checkPem(
       values: OptionValues,
       spec: OptionSpec[String],
       tls: Option[Tls]): Either[EpochalException, Unit] =

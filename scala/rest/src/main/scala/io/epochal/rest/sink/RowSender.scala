@@ -59,7 +59,7 @@ final private[rest] class RowSender(
       case e: EpochalException if (keyHeader || creating.nonEmpty) && isBusy(e) => Verdict.Retry
       case _                                                                    => Verdict.GiveUp
     }
-    new Retrier(settings.http.retry, classify, repeated).run { _ =>
+    new Retrier(settings.http.retry, classify, countRetry).run { _ =>
       val outcome = post(batch, target, requestKey, pending).zip(pending)
       outcome.foreach {
         case (RowResult.Refused(why), row) => refuse(row, requestKey, why)
@@ -125,7 +125,7 @@ final private[rest] class RowSender(
 
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 
-  private def repeated(event: RetryEvent): Unit = counters.retried(
+  private def countRetry(event: RetryEvent): Unit = counters.retried(
     event,
     settings.http.retry,
     event.cause match {

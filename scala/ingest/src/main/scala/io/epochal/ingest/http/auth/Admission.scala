@@ -99,7 +99,7 @@ final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: Cu
   */
 final private[http] class CurrentSecrets(
     secrets: Seq[Secret],
-    made: String => Array[Byte],
+    sign: String => Array[Byte],
     nanoTime: () => Long = () => System.nanoTime()) {
 
   private val log = LoggerFactory.getLogger(getClass)
@@ -122,7 +122,7 @@ final private[http] class CurrentSecrets(
     last._2
   }
 
-  private def readNow(): Seq[Array[Byte]] = secrets.map(secret => made(secret.read()))
+  private def readNow(): Seq[Array[Byte]] = secrets.map(secret => sign(secret.read()))
 }
 
 /** Signature scheme of a webhook sender: which bytes of a request are signed, and where the signature is. */

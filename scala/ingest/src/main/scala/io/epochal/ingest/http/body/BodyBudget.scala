@@ -75,7 +75,7 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     val count = from.remaining
     makeRoom(count)
     from.get(array, used, count)
-    added(count)
+    admit(count)
   }
 
   /** Decompresses a gzip body into this empty buffer, and stops as soon as it exceeds the limit.
@@ -114,11 +114,11 @@ final private[http] class BodyBuffer private[body] (budget: BodyBudget, limit: I
     while (count >= 0) {
       if (used == array.length) makeRoom(math.min(Block, limit - used + 1))
       count = in.read(array, used, array.length - used)
-      if (count > 0) added(count)
+      if (count > 0) admit(count)
     }
   }
 
-  private def added(count: Int): Unit = {
+  private def admit(count: Int): Unit = {
     used += count
     if (used > limit) throw tooLarge
   }
