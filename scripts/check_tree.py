@@ -16,16 +16,16 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: Maximum lines of Scala below src/main of each sbt project, without comments, blank lines, package and imports:
 #: dividing a file is free. Lower a figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
-    "core": 2405,
+    "core": 2404,
     "kit": 8972,
     "random": 346,
-    "rest": 9005,
+    "rest": 9004,
     "ingest": 2477,
     "cdc": 5009,
     "jdbc": 7443,
     "inspect": 416,
     "app": 65,
-    "testkit": 1863,
+    "testkit": 1861,
 }
 #: Scala files that still hold several concepts, one on a line. The list only shrinks, and goes when it is empty.
 UNDIVIDED = Path(__file__).with_name("undivided_files.txt")
