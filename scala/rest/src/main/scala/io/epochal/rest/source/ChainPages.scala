@@ -12,13 +12,8 @@ final private[rest] class ChainPages(
     until: Instant
 ) extends ScannedPages {
 
-  private val reader = {
-    val ended = pagination match {
-      case windows: TimeWindow => windows.endingAt(until)
-      case other               => other
-    }
-    new ListReader(new PageChain(list, ended, list.end.maxEmptyPages), client)
-  }
+  private val reader =
+    new ListReader(new PageChain(list, pagination.endingAt(until), list.end.maxEmptyPages), client)
   reader.begin(until)
   private var before = 0L
 

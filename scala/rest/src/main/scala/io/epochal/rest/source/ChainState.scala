@@ -43,7 +43,3 @@ final private[rest] case class ChainState(
   /** Restarts the count of pages. */
   def recounted: ChainState = copy(pages = 0, emptyPages = 0)
 }
-
-private[rest] object ChainState {
-  val First: ChainState = ChainState()
-}

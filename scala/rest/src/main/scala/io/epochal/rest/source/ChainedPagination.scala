@@ -1,5 +1,6 @@
 package io.epochal.rest.source
 
+import java.time.Instant
 import java.util.Locale
 
 import scala.annotation.unused
@@ -13,6 +14,7 @@ import io.epochal.rest.http.{Endpoint, HttpCall, HttpFailure}
   * Each page is requested once and journalled, because its token may expire and its records may change.
   */
 trait ChainedPagination extends Paging {
+  override def chained: ChainedPagination = this
   override def placeholders: Seq[String] = Seq("cursor")
 
   /** The flag in a response that decides whether a page follows; None: the token decides. */
@@ -56,6 +58,12 @@ trait ChainedPagination extends Paging {
 
   /** Whether the page may be past the end of the list: a page that is found by counting, after the first. */
   private[rest] def mayBePastEnd(@unused token: Option[String]): Boolean = false
+
+  /** Time windows that end later are not requested at this moment. */
+  def latest(now: Instant): Instant = now
+
+  /** The same list up to a moment, for a batch read. */
+  def endingAt(@unused end: Instant): ChainedPagination = this
 
   /** The request for a page, if pages are counted. */
   private[rest] def counted(@unused token: Option[String]): Option[PageRequest] = None
@@ -146,9 +154,11 @@ object ChainedPagination {
     */
   final case class InRequestBody(asJson: Boolean) extends CursorTo
 
+  private val ConnectionEnd = "/pageInfo/endCursor"
+
   /** `graphql`: the cursor of a connection's last page (GraphQL Cursor Connections). */
   def ofConnection(connection: String): ByCursor = ByCursor(
-    InBody(Seq(s"$connection/pageInfo/endCursor")),
+    InBody(Seq(connection + ConnectionEnd)),
     InRequestBody(asJson = true),
     Some("null"),
     Some(MoreFlag(s"$connection/pageInfo/hasNextPage", trueInLast = false)),
@@ -168,6 +178,10 @@ object ChainedPagination {
       extends ChainedPagination {
 
     override def parameters: Seq[String] = Some(to).collect { case AsParameter(name) => name }.toSeq
+
+    override def identity: Option[String] =
+      if (kind == "graphql") places.headOption.map(at => s"connection=${at.stripSuffix(ConnectionEnd)}")
+      else first.map(text => s"firstCursor=$text")
 
     override def key: Option[String] = Some(from).collect { case InRecord(pointer, _) => pointer }
 
@@ -262,7 +276,7 @@ object ChainedPagination {
 
     override private[rest] def next(response: PageResponse): Next =
       address(response).map(_.map(_.trim).filter(_.nonEmpty)).flatMap {
-        case Some(url) => PageUrl.of(response.endpoint, response.target, url).map(Some(_))
+        case Some(url) => PageUrl.of(response.endpoint, response.answer.target, url).map(Some(_))
         case None      => Right(None)
       }
 

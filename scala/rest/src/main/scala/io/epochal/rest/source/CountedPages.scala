@@ -25,7 +25,7 @@ final private[rest] case class CountedPages(
   override def isCounted: Boolean = true
   override def parameters: Seq[String] = by.parameters
   override def placeholders: Seq[String] = by.placeholders
-  override def otherPlaceholders: Seq[String] = by.otherPlaceholders
+  override def identity: Option[String] = by.identity
   override def pointers: Seq[String] = super.pointers ++ total.pointer
   override def page(endpoint: Endpoint, token: Option[String]): String = token.getOrElse("0")
   override private[rest] def describe(token: Option[String]): String = request(token).recordsText
@@ -37,7 +37,7 @@ final private[rest] case class CountedPages(
     Option.when(grows || by != Pagination.Whole)(request(token))
 
   override private[source] def value(token: Option[String], place: String): String =
-    PageCall.value(by, request(token), place).toString
+    by.value(request(token), place).toString
 
   override private[rest] def mayBePastEnd(token: Option[String]): Boolean = request(token).first > 0
 
@@ -60,14 +60,12 @@ final private[rest] case class CountedPages(
 
   override private[rest] def next(response: PageResponse): ChainedPagination.Next = {
     val (page, records) = (request(response.token), response.scanned.records.toLong)
-    val stated = total.of(response.head, response.scanned)
-    (stated, stated.flatMap(_._2).flatMap(_.trim.toLongOption)) match {
-      case (Some((place, _)), None) if records > 0 && response.head.refusal.isEmpty =>
-        Left(NoPage.Mismatch(s"a response that does not say at $place how many records there are"))
-      case (Some((place, _)), Some(all)) if records == 0 && all > page.first =>
-        Left(NoPage.Mismatch(s"and says at $place that there are $all in all"))
-      case (_, Some(all)) if records <= page.size && page.first + records >= all => Right(None)
-      case _ if isShort(response.token, records)                                 => Right(None)
+    total.read(response.head, response.scanned, isAbsent = false) match {
+      case Left(problem) => Left(NoPage.Mismatch(problem))
+      case Right(Some(all)) if records == 0 && all > page.first =>
+        Left(NoPage.Mismatch(s"and says that there are $all in all"))
+      case Right(Some(all)) if records <= page.size && page.first + records >= all => Right(None)
+      case _ if isShort(response.token, records)                                   => Right(None)
       case _ if by == Pagination.Whole =>
         WholeList.contradiction(response.head, response.scanned).filterNot(_ => response.absentEnds).toLeft(None)
       case _ if records > page.size => Left(NoPage.Mismatch("more records than requested"))

@@ -1,7 +1,5 @@
 package io.epochal.rest.source
 
-import scala.util.Try
-
 import io.epochal.core.error.{EpochalException, Plural}
 import io.epochal.kit.source.Extent
 import io.epochal.rest.http.Refusal
@@ -22,26 +20,17 @@ import io.epochal.rest.http.Refusal
   *
   * @param byTotal
   *   whether responses have the total number of records
-  * @param count
-  *   sends a request
-  * @param mismatch
-  *   makes the error of a response that contradicts the options, from its request and contents, worded to complete "it
-  *   returned …"
-  * @param selector
-  *   what selects a page, in a message
-  * @param refused
-  *   makes the error of a refused page that does not prove the end
+  * @param attempt
+  *   requests a page; None after a failure that is tolerated
   */
 final private[rest] class EndSearch(
-    pagination: Pagination,
+    list: ListRequests,
     byTotal: Boolean,
-    count: PageRequest => Counted,
-    mismatch: (PageRequest, String) => Throwable,
-    selector: String,
-    refused: (PageRequest, Refusal) => Throwable) {
+    attempt: (PageRequest, EpochalException => Boolean) => ListStep[Option[Counted]]) {
   import EndSearch._
-
-  private var memory = Memory()
+  import ListStep.{done, of, refuse, unless, update}
+  import list.errors.mismatch
+  import list.pagination
 
   /** Searches once more.
     *
@@ -52,11 +41,9 @@ final private[rest] class EndSearch(
     * @return
     *   exact unless the search reached its limit. If the list has lost records, `ends` is below `start`
     */
-  def find(start: Long, most: Long): Extent = {
+  def find(start: Long, most: Long): ListStep[Extent] = {
     val target = if (start > Long.MaxValue - most) Long.MaxValue else start + most
-    val found = if (byTotal) stated(start) else proven(searched(start, target), start, target)
-    memory = found.memory
-    found.extent
+    if (byTotal) ofTotal(start) else search(start, target).flatMap(prove(_, start, target)).map(_.extent)
   }
 
   /** Searches in three steps, and ends after the first that yields the result:
@@ -66,123 +53,132 @@ final private[rest] class EndSearch(
     *   - the page at `start`: an idle list takes no more
     *   - a search between the two, or below `start` if the list has lost records
     */
-  private def searched(start: Long, target: Long): Known = {
-    val bounded = target < Long.MaxValue
-    val nothing = Known(Extent(0), memory)
-    val far = if (memory.full && bounded) ask(nothing, target - 1) else nothing
-    val near = if (far.exists >= target || far.exact) far else probe(far, start)
-    if (near.ends < start) search(near, near.ends, target, 1)
-    else if (near.exists >= target || near.exact || memory.full || !bounded) search(near, target, target, 1)
-    else search(ask(near, target - 1), target, target, 1)
+  private def search(start: Long, target: Long): ListStep[Bounds] = {
+    val isLimited = target < Long.MaxValue
+    for {
+      wasFull <- of(_.isFull)
+      far <- if (wasFull && isLimited) ask(Bounds(), target - 1) else done(Bounds())
+      near <- if (far.exists >= target || far.exact) done(far) else probe(far, start)
+      found <-
+        if (near.ends < start) narrow(near, near.ends, target, 1)
+        else if (near.exists >= target || near.exact || wasFull || !isLimited) narrow(near, target, target, 1)
+        else ask(near, target - 1).flatMap(narrow(_, target, target, 1))
+    } yield found
   }
 
   /** Requests the page at `start`, which usually contains record `start - 1`, too, and so shows whether the list has
     * lost records. If it does not, that record takes a second request: on an idle list only, every `IdlePollsPerCheck`
     * polls. So does the proof that a refused page is past the end, which requests that record, too.
     */
-  private def probe(known: Known, start: Long): Known = {
-    val now = absorb(known, pagination.probe(start))
-    if (now.exists >= start) now.idle(0)
-    else if (now.ends < start) now
-    else {
-      val idle = now.idle(now.memory.idlePolls + 1)
-      if (idle.memory.idlePolls % IdlePollsPerCheck != 1) idle.to(start, now.ends).copy(refusal = None)
-      else if (idle.refusal.isDefined) idle.to(start, now.ends)
-      else ask(idle, start - 1)
-    }
+  private def probe(bounds: Bounds, start: Long): ListStep[Bounds] = absorb(bounds, pagination.probe(start)).flatMap {
+    now =>
+      if (now.exists >= start) update(_.copy(idlePolls = 0)).map(_ => now)
+      else if (now.ends < start) done(now)
+      else
+        for {
+          _ <- update(before => before.copy(idlePolls = before.idlePolls + 1))
+          polls <- of(_.idlePolls)
+          next <-
+            if (polls % IdlePollsPerCheck != 1) done(now.to(start, now.ends).copy(refusal = None))
+            else if (now.refusal.isDefined) done(now.to(start, now.ends))
+            else ask(now, start - 1)
+        } yield next
   }
 
   /** Proves an end after which the server refuses a page: the page of [[Pagination.endCheck]] ends there. If it does not,
-    * the list may just have changed, so the pages around the end are requested once more.
-    *
-    * @throws Throwable
-    *   if the server still refuses the page, and no total is the end
+    * the list may just have changed, so the pages around the end are requested once more. Refuses, if the server still
+    * refuses the page, and no total is the end.
     */
-  private def proven(known: Known, start: Long, target: Long): Known = known.refusal match {
-    case Some(refusal) if known.exact =>
-      val end = known.ends
-      def isTotal(known: Known) = refusal.status != 400 && known.totals.contains(end)
-      val settled = known.copy(refusal = None)
-      if (isTotal(known) || isChecked(end)) settled
-      else {
-        val again = ask(ask(Known(Extent(0), known.memory), end), end - 1)
-        val isSame = again.exact && again.ends == end && again.refusal.isDefined
-        if (isSame && !isTotal(again)) throw refused(pagination.request(end), again.refusal.get)
-        else if (isSame) again.copy(refusal = None)
-        else proven(search(again, if (again.ends < start) again.ends else target, target, 1), start, target)
-      }
-    case _ => known
+  private def prove(bounds: Bounds, start: Long, target: Long): ListStep[Bounds] = bounds.refusal match {
+    case Some(refusal) if bounds.exact =>
+      val end = bounds.ends
+      def isTotal(bounds: Bounds) = refusal.status != 400 && bounds.totals.contains(end)
+      def proveAgain = for {
+        page <- ask(Bounds(), end)
+        again <- ask(page, end - 1)
+        isSame = again.exact && again.ends == end && again.refusal.isDefined
+        last <-
+          if (isSame && !isTotal(again)) refuse(refusalOf(pagination.request(end), again.refusal.get))
+          else if (isSame) done(again.copy(refusal = None))
+          else
+            narrow(again, if (again.ends < start) again.ends else target, target, 1).flatMap(prove(_, start, target))
+      } yield last
+      for {
+        isProven <- if (isTotal(bounds)) done(true) else isChecked(end)
+        last <- if (isProven) done(bounds.copy(refusal = None)) else proveAgain
+      } yield last
+    case _ => done(bounds)
   }
 
   /** Whether the page of [[Pagination.endCheck]] ends at `end`, or says that the list has changed. */
-  private def isChecked(end: Long): Boolean = pagination.endCheck(end).exists { case (pages, first) =>
-    attempt(pages.continueAt(first)).exists { page =>
-      page.refusal.isEmpty && (page.records == end - first || page.total.exists(_ != end))
-    }
+  private def isChecked(end: Long): ListStep[Boolean] = pagination.endCheck(end) match {
+    case None => done(false)
+    case Some((pages, first)) =>
+      attempt(pages.continueAt(first), Step.isNoProof).map(_.exists { page =>
+        page.refusal.isEmpty && (page.records == end - first || page.total.exists(_ != end))
+      })
   }
 
-  private def attempt(request: PageRequest): Option[Counted] =
-    try Some(count(request))
-    catch { case error: EpochalException if Step.isNoProof(error) => None }
+  private def count(request: PageRequest): ListStep[Counted] = attempt(request, _ => false).map(_.get)
 
   /** Requests pages until the end is exact or record `target - 1` is known to exist: in growing steps while no end is
     * known, then halving the interval.
     *
     * @param limit
-    *   the search counts as full ([[Memory.full]]) if so many records exist
+    *   the search counts as full ([[CountedState.isFull]]) if so many records exist
     * @param step
     *   number of pages to advance while no end is known
     */
-  @scala.annotation.tailrec
-  private def search(known: Known, target: Long, limit: Long, step: Long): Known =
-    if (known.exists >= target || known.exact) known.copy(memory = known.memory.copy(full = known.exists >= limit))
-    else if (known.exists > Endless)
-      throw mismatch(
-        pagination.request(known.exists - 1),
-        s"records, as at every position before: it ignores $selector, or repeats its last page")
-    else if (known.ends == Long.MaxValue) {
+  private def narrow(bounds: Bounds, target: Long, limit: Long, step: Long): ListStep[Bounds] =
+    if (bounds.exists >= target || bounds.exact) update(_.copy(isFull = bounds.exists >= limit)).map(_ => bounds)
+    else if (bounds.exists > Endless) {
+      val problem = s"records, as at every position before: it ignores ${list.selector}, or repeats its last page"
+      refuse(mismatch(pagination.request(bounds.exists - 1), problem))
+    } else if (bounds.ends == Long.MaxValue) {
       val pages = math.min(step, Endless / pagination.pageSize + 1) * pagination.pageSize
-      val index = math.min(known.exists + pages - 1, target - 1)
-      search(ask(known, index), target, limit, math.min(step * Growth, Endless))
+      val index = math.min(bounds.exists + pages - 1, target - 1)
+      ask(bounds, index).flatMap(narrow(_, target, limit, math.min(step * Growth, Endless)))
     } else {
-      val open = known.ends - known.exists
-      val index = if (open <= pagination.pageSize) known.exists else known.exists + open / 2
-      search(ask(known, index), target, limit, step)
+      val open = bounds.ends - bounds.exists
+      val index = if (open <= pagination.pageSize) bounds.exists else bounds.exists + open / 2
+      ask(bounds, index).flatMap(narrow(_, target, limit, step))
     }
 
-  private def ask(known: Known, index: Long): Known = absorb(known, pagination.request(index))
+  private def ask(bounds: Bounds, index: Long): ListStep[Bounds] = absorb(bounds, pagination.request(index))
 
   /** Requests a page and adds its result: the records of a full page exist, the list ends before an empty page, and a
     * short page must be proven to be the last one.
     */
-  private def absorb(before: Known, request: PageRequest): Known = {
-    val page = plausiblePage(request)
-    val known = if (page.totals.isEmpty) before else before.copy(totals = page.totals)
-    if (page.records > request.size) throw mismatch(request, Plural.of(page.records, "record"))
+  private def absorb(before: Bounds, request: PageRequest): ListStep[Bounds] = plausiblePage(request).flatMap { page =>
+    val bounds = if (page.totals.isEmpty) before else before.copy(totals = page.totals)
+    if (page.records > request.size) refuse(mismatch(request, Plural.of(page.records, "record")))
     else if (page.records == request.size) {
-      val exists = math.max(known.exists, request.end)
-      known.to(exists, math.max(known.ends, exists))
-    } else if (page.records > 0) {
-      val (records, memory) = last(known.memory, request, page)
-      Known(Extent(request.first + records, request.first + records), memory)
-    } else {
-      val refusal = if (request.first <= known.ends) page.refusal else known.refusal
-      known
-        .to(math.min(known.exists, request.first), math.min(known.ends, request.first))
-        .copy(refusal = refusal)
+      val exists = math.max(bounds.exists, request.end)
+      done(bounds.to(exists, math.max(bounds.ends, exists)))
+    } else if (page.records > 0)
+      last(request, page).map(records => Bounds(Extent(request.first + records, request.first + records)))
+    else {
+      val refusal = if (request.first <= bounds.ends) page.refusal else bounds.refusal
+      done(
+        bounds
+          .to(math.min(bounds.exists, request.first), math.min(bounds.ends, request.first))
+          .copy(refusal = refusal))
     }
   }
 
   /** Requests a page; once more if it has no records, but says that there are some. */
-  private def plausiblePage(request: PageRequest): Counted = {
-    val page = count(request)
-    if (page.more.isEmpty) page
-    else {
-      val again = count(request)
-      again.more.foreach(says => throw mismatch(request, s"0 records, and says $says"))
-      again
+  private def plausiblePage(request: PageRequest): ListStep[Counted] =
+    without(request)(_.more.map(says => s"0 records, and says $says"))
+
+  /** Requests a page, once more if it has a problem: the list may have changed. Refuses if that has one, too. */
+  private def without(request: PageRequest)(problem: Counted => Option[String]): ListStep[Counted] =
+    count(request).flatMap { first =>
+      if (problem(first).isEmpty) done(first)
+      else count(request).flatMap(page => unless(problem(page).map(mismatch(request, _))).map(_ => page))
     }
-  }
+
+  private def refusalOf(page: PageRequest, response: Refusal): EpochalException =
+    list.errors.refused(page.requestText, response)
 
   /** Proves that a short page is the last one. It may not be: the server's pages may be smaller than `pageSize`. So the
     * page after it must be empty. This is checked for each short page that was not the last one in the previous search,
@@ -191,25 +187,28 @@ final private[rest] class EndSearch(
     * @return
     *   the number of records on the last page
     */
-  private def last(memory: Memory, request: PageRequest, page: Counted): (Long, Memory) = {
+  private def last(request: PageRequest, page: Counted): ListStep[Long] = {
     val short = (request.first, page.records)
-    if (pagination == Pagination.Whole) (page.records, memory)
-    else if (memory.short == short && memory.trusted < IdlePollsPerCheck)
-      (page.records, memory.copy(trusted = memory.trusted + 1))
-    else {
-      val byOffset = pagination.isInstanceOf[Pagination.ByOffset]
-      val after = pagination.request(request.end)
-      val follows = plausiblePage(if (byOffset) pagination.continueAt(request.first + page.records) else after)
+    val byOffset = pagination.isInstanceOf[Pagination.ByOffset]
+    val after = pagination.request(request.end)
+    def proof = for {
+      next <- plausiblePage(if (byOffset) pagination.continueAt(request.first + page.records) else after)
       // A server whose pages begin at multiples of their size returns the short page once more.
-      val isRepeated = byOffset && follows.copy(digests = Nil) == page.copy(digests = Nil)
-      if ((if (isRepeated) plausiblePage(after) else follows).records == 0)
-        (page.records, memory.copy(short = short, trusted = 0))
-      else {
-        val again = count(request).records // The list may just have grown.
-        if (again <= page.records)
-          throw mismatch(request, s"${Plural.of(page.records, "record")}, and has more after them")
-        (math.min(again, request.size), memory)
-      }
+      isRepeated = byOffset && next.copy(digests = Nil) == page.copy(digests = Nil)
+      behind <- if (isRepeated) plausiblePage(after) else done(next)
+      records <-
+        if (behind.records == 0) update(_.copy(shortPage = short, shortPageUses = 0)).map(_ => page.records)
+        else
+          count(request).flatMap { again => // The list may just have grown.
+            if (again.records > page.records) done(math.min(again.records, request.size))
+            else refuse(mismatch(request, s"${Plural.of(page.records, "record")}, and has more after them"))
+          }
+    } yield records
+    of(identity).flatMap { before =>
+      if (pagination == Pagination.Whole) done(page.records)
+      else if (before.shortPage == short && before.shortPageUses < IdlePollsPerCheck)
+        update(_.copy(shortPageUses = before.shortPageUses + 1)).map(_ => page.records)
+      else proof
     }
   }
 
@@ -217,42 +216,41 @@ final private[rest] class EndSearch(
     * record is requested: once for a list of several pages, and on an idle list that ends with a full page, where it may not
     * exist, every `IdlePollsPerCheck` polls. The first time any response will do that does not contradict the total.
     *
-    * @throws Throwable
-    *   if the page contradicts the total, or the server refuses it with 400, as one that cannot be paged to, and nothing
-    *   proves the end
+    * Refuses, if the page contradicts the total, or the server refuses it with 400, as one that cannot be paged to, and
+    * nothing proves the end.
     */
-  private def stated(start: Long): Known = {
+  private def ofTotal(start: Long): ListStep[Extent] = {
     val request = pagination.request(math.max(0L, start - 1))
-    val page = fitting(request)
-    val total = page.total.getOrElse(left(request.first, page))
-    val isFull = total > 0 && total % pagination.pageSize == 0
-    val idle = if (isFull && total == start) memory.idlePolls + 1 else 0
-    val next = pagination.request(total)
-    val looks = idle == 0 && !memory.looked && next != request
-    val after =
-      if (idle % IdlePollsPerCheck == 1) Some(fitting(next))
-      else if (looks)
-        Try(count(next)).toOption.map(page =>
-          (if (problem(next, page).isEmpty) page else fitting(next)).copy(total = None))
-      else None
-    val end = after.flatMap(_.refusal) match {
-      case Some(_) if next.first < total                               => left(next.first, after.get)
-      case Some(refusal) if refusal.status == 400 && !isChecked(total) => throw refused(next, refusal)
-      case _                                                           => after.flatMap(_.total).getOrElse(total)
-    }
-    Known(Extent(end, end), memory.copy(looked = memory.looked || looks)).idle(idle)
+    for {
+      before <- of(identity)
+      page <- fitting(request)
+      total <- page.total.fold(left(request.first, page))(done)
+      isFull = total > 0 && total % pagination.pageSize == 0
+      idle = if (isFull && total == start) before.idlePolls + 1 else 0
+      next = pagination.request(total)
+      looks = idle == 0 && !before.isTotalChecked && next != request
+      after <-
+        if (idle % IdlePollsPerCheck == 1) fitting(next).map(Option(_))
+        else if (looks) look(next)
+        else done(None)
+      end <- after.flatMap(_.refusal) match {
+        case Some(_) if next.first < total => left(next.first, after.get)
+        case Some(refusal) if refusal.status == 400 =>
+          isChecked(total).flatMap(isEnd => unless(Option.when(!isEnd)(refusalOf(next, refusal)))).map(_ => total)
+        case _ => done(after.flatMap(_.total).getOrElse(total))
+      }
+      _ <- update(_.copy(isTotalChecked = before.isTotalChecked || looks, idlePolls = idle))
+    } yield Extent(end, end)
+  }
+
+  /** Requests a page behind a total, if possible. */
+  private def look(request: PageRequest): ListStep[Option[Counted]] = attempt(request, _ => true).flatMap {
+    case Some(page) if problem(request, page).nonEmpty => fitting(request).map(other => Some(other.copy(total = None)))
+    case page                                          => done(page.map(_.copy(total = None)))
   }
 
   /** Requests a page, once more if it contradicts its total: the list may change while the server counts and reads. */
-  private def fitting(request: PageRequest): Counted = {
-    val first = count(request)
-    if (problem(request, first).isEmpty) first
-    else {
-      val second = count(request)
-      problem(request, second).foreach(found => throw mismatch(request, found))
-      second
-    }
-  }
+  private def fitting(request: PageRequest): ListStep[Counted] = without(request)(problem(request, _))
 
   /** The number of remaining records, after a response without a body: the requested page is gone. The first page has
     * the total.
@@ -262,14 +260,14 @@ final private[rest] class EndSearch(
     * @param page
     *   the response
     */
-  private def left(before: Long, page: Counted): Long = {
-    val total = if (before == 0) 0L else count(pagination.request(0)).total.getOrElse(0L)
-    if (total > before) {
-      val found = page.refusal.fold("no page")(_.toString)
-      throw mismatch(pagination.request(before), s"$found, and says that there are $total records in all")
-    }
-    total
-  }
+  private def left(before: Long, page: Counted): ListStep[Long] =
+    for {
+      total <- if (before == 0) done(0L) else count(pagination.request(0)).map(_.total.getOrElse(0L))
+      response = page.refusal.fold("no page")(_.toString)
+      _ <- unless(Option.when(total > before) {
+        mismatch(pagination.request(before), s"$response, and says that there are $total records in all")
+      })
+    } yield total
 
   private def problem(request: PageRequest, counted: Counted): Option[String] = {
     val end = request.first + counted.records
@@ -294,26 +292,6 @@ private object EndSearch {
   /** No list has so many records: a server that seems to have them returns the same page for every request. */
   private val Endless = 1L << 50
 
-  /** State carried from one search to the next.
-    *
-    * @param short
-    *   first record and length of the short page that was proven to be the last one; (0, 0) if there was none
-    * @param trusted
-    *   number of searches that have relied on this proof
-    * @param full
-    *   whether the last search reached its limit
-    * @param idlePolls
-    *   number of consecutive searches without new records
-    * @param looked
-    *   whether a page behind a total was requested
-    */
-  final private case class Memory(
-      short: (Long, Long) = (0L, 0L),
-      trusted: Int = 0,
-      full: Boolean = false,
-      idlePolls: Int = 0,
-      looked: Boolean = false)
-
   /** The result of the requests so far.
     *
     * @param refusal
@@ -321,15 +299,13 @@ private object EndSearch {
     * @param totals
     *   those of the latest response that has any
     */
-  final private case class Known(
-      extent: Extent,
-      memory: Memory,
+  final private case class Bounds(
+      extent: Extent = Extent(0),
       refusal: Option[Refusal] = None,
       totals: Seq[Long] = Nil) {
     def exists: Long = extent.exists
     def ends: Long = extent.ends
     def exact: Boolean = extent.exact
-    def to(exists: Long, ends: Long): Known = copy(extent = Extent(exists, ends))
-    def idle(polls: Int): Known = copy(memory = memory.copy(idlePolls = polls))
+    def to(exists: Long, ends: Long): Bounds = copy(extent = Extent(exists, ends))
   }
 }

@@ -55,10 +55,9 @@ final private[rest] case class Level(
   def below: IndexedSeq[String] = names ++ fields.map(_._1)
 
   /** How the pages of a list are followed, which may grow. */
-  val pagination: ChainedPagination = template.requests.paging match {
-    case counted: Pagination        => CountedPages(counted, total = ListTotal.of(template), grows = true)
-    case chained: ChainedPagination => chained
-    case other                      => throw new IllegalArgumentException(s"pagination=${other.kind}")
+  val pagination: ChainedPagination = template.requests.paging.chained match {
+    case pages: CountedPages => pages.copy(total = ListTotal.of(template), grows = true)
+    case other               => other
   }
 
   private val url = Lineage.urlOf(raw)

@@ -20,12 +20,13 @@ import io.epochal.rest.http.HttpClient
 final private[rest] class ListReader(
     chain: PageChain,
     client: HttpClient,
-    start: ChainState = ChainState.First,
+    start: ChainState = ChainState(),
     contacted: AtomicBoolean = new AtomicBoolean,
     proven: AtomicLong = new AtomicLong)
     extends AutoCloseable {
   import chain.{list, pagination}
 
+  private lazy val log = LoggerFactory.getLogger(classOf[ListReader])
   private val requests = {
     val scan = list.scan(pagination.pointers, pagination.key, pagination.json)
     new PageRequests(list, client, scan, contacted)
@@ -83,7 +84,7 @@ final private[rest] class ListReader(
     val isFirstContact = !contacted.get
     val delivery = requests.run(chain.next(at.copy(provenSize = proven.get)))
     if (isFirstContact && at.next == NextPage.First && delivery.state.atEnd)
-      ListReader.log.info(s"The first page of ${list.endpoint} names no next page: it is taken to be the whole list.")
+      log.info(s"The first page of ${list.endpoint} names no next page: it is taken to be the whole list.")
     at = delivery.state
     isPollNew = false
     records = delivery.records
@@ -95,8 +96,4 @@ final private[rest] class ListReader(
   def deliveries: Iterator[Delivery] = Iterator.continually(hasNext).takeWhile(identity).map(_ => next())
 
   override def close(): Unit = requests.close()
-}
-
-private object ListReader {
-  private val log = LoggerFactory.getLogger(classOf[ListReader])
 }

@@ -93,7 +93,7 @@ final case class ListRequests private[rest] (
 
   /** The part of a request that selects a counted page, for messages. */
   private[rest] def selector: String =
-    if (pageCall.inUrl) s"the parameter '${paging.position}'"
+    if (pageCall.inUrl) s"the parameter '${paging.parameters.headOption.getOrElse("")}'"
     else "the placeholders of {option:requestBody}"
 
   /** The error of an API that returns the same page for every request. */

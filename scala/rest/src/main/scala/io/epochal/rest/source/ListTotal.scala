@@ -1,18 +1,33 @@
 package io.epochal.rest.source
 
 import io.epochal.kit.record.ScannedPage
-import io.epochal.rest.http.ResponseHead
+import io.epochal.rest.http.{HttpFailure, ResponseHead}
 
 /** Where responses state the length of their list: at a JSON Pointer, in a header, or nowhere. */
 final private[rest] case class ListTotal(pointer: Option[String] = None, header: Option[String] = None) {
 
   def isStated: Boolean = pointer.nonEmpty || header.nonEmpty
 
-  /** The place in a message, and the text there. */
-  def of(head: ResponseHead, scanned: ScannedPage): Option[(String, Option[String])] =
-    pointer
-      .map(at => s"'$at'" -> scanned.values.get(at).flatten)
-      .orElse(header.map(name => s"the header $name" -> head.header(name)))
+  /** The length that a response states.
+    *
+    * @param isAbsent
+    *   whether it has no body: it need not state one then, as without records
+    * @return
+    *   Left: the problem, to complete "it returned"
+    */
+  def read(head: ResponseHead, scanned: ScannedPage, isAbsent: Boolean): Either[String, Option[Long]] = {
+    val inBody = pointer.map(at => s"'$at'" -> scanned.values.get(at).flatten)
+    inBody.orElse(header.map(name => s"the header $name" -> head.header(name))) match {
+      case Some((place, Some(text))) if !isAbsent =>
+        text.trim.toLongOption
+          .filter(_ >= 0)
+          .map(Some(_))
+          .toRight(s"'${HttpFailure.shown(text.trim)}' at $place, which is no number of records")
+      case Some((place, None)) if !isAbsent && scanned.records > 0 =>
+        Left(s"a response that does not say at $place how many records there are")
+      case _ => Right(None)
+    }
+  }
 }
 
 private[rest] object ListTotal {

@@ -22,11 +22,7 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
     val found = lists().map(lineage.leaf.first)
     val missing = found.iterator.map(requests.gone(leaf, _)).takeWhile(_.nonEmpty).flatten.toVector
     if (missing.nonEmpty && missing.size == found.size) throw missing.head
-    found.map(one =>
-      one.copy(paging = one.paging match {
-        case counted: Pagination => CountedPages(counted)
-        case chained             => chained
-      }))
+    found.map(one => one.copy(paging = one.paging.chained))
   }
 
   /** The first list whose first page has records, of the first few. */

@@ -43,7 +43,7 @@ final private[rest] class MemberRequests(
   def reader(
       level: Int,
       list: ListRequests,
-      start: ChainState = ChainState.First,
+      start: ChainState = ChainState(),
       endedBefore: Boolean = false): ListReader = {
     val chain = new PageChain(list, lineage.levels(level).pagination, endedBefore = endedBefore)
     val reader = new ListReader(chain, client(level, list), start, contacted, pageSizes(level))

@@ -3,8 +3,19 @@ package io.epochal.rest.source
 import io.epochal.kit.record.{Body, PageScan, RecordBlock, ScannedPage}
 import io.epochal.rest.http.ResponseHead
 
-/** The response to the request of a [[Step]]. Its body is valid until the next request of that kind. */
-final private[rest] class PageAnswer(val head: ResponseHead, val scanned: ScannedPage, val body: Body, scan: PageScan) {
+/** The response to the request of a [[Step]]. Its body is valid until the next request of that kind.
+  *
+  * @param target
+  *   path and query of the request: an address in the response may be relative to it
+  * @param scanned
+  *   the number of records, the values at the pagination's pointers, and the keys
+  */
+final private[rest] class PageAnswer(
+    val target: String,
+    val head: ResponseHead,
+    val scanned: ScannedPage,
+    val body: Body,
+    scan: PageScan) {
 
   /** Number of records of the page. */
   def records: Int = scanned.records

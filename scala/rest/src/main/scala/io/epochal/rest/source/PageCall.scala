@@ -42,7 +42,7 @@ final case class PageCall(
 
   def of(endpoint: Endpoint, pagination: Pagination, page: PageRequest): HttpCall = {
     val call = HttpCall("GET", endpoint.target(query(page)))
-    sent(call, body)(PageCall.value(pagination, page, _).toString)
+    sent(call, body)(pagination.value(page, _).toString)
   }
 
   /** The request for the page of a token. */
@@ -109,7 +109,7 @@ object PageCall extends SecretOptionList {
     val ofSince = Seq(SinceOptions.Body, SinceOptions.Variable).find(values.isSet(_))
     val names = body.fold(Seq.empty[String])(_.names).filterNot(ofSince.nonEmpty && _ == SinceValue)
     val needed = pagination.placeholders
-    val all = needed ++ pagination.otherPlaceholders
+    val all = needed ++ needed.filter(_ == "page").map(_ => "pageSize")
     val unknown = names.filterNot(all.contains(_))
     val fixed = names.isEmpty && !needed.contains("cursor")
     val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
@@ -144,15 +144,6 @@ object PageCall extends SecretOptionList {
       _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${shown(missing)}", needed))
     } yield PageCall(body, contentType.getOrElse(JsonType), values.get(Method))
   }
-
-  private[source] def value(pagination: Pagination, page: PageRequest, place: String): Long =
-    (pagination, place) match {
-      case (_, "offset")                   => page.first
-      case (_, "limit")                    => page.size
-      case (by: Pagination.ByPage, "page") => by.firstPage + page.first / page.size
-      case (_, "pageSize")                 => page.size
-      case _ => throw new IllegalArgumentException(s"no value for $place under pagination=${pagination.kind}")
-    }
 
   private def shown(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
 

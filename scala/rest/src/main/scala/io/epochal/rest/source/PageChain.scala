@@ -30,7 +30,7 @@ final private[rest] class PageChain(
 
   /** Begins a poll. */
   def begin(state: ChainState, now: Instant, again: Boolean): ChainState =
-    (if (again) state else state.recounted).copy(latest = windows.fold(Instant.MAX)(_.latest(now)))
+    (if (again) state else state.recounted).copy(latest = pagination.latest(now))
 
   /** Whether no page follows at present. */
   def isAtEnd(state: ChainState): Boolean =
@@ -49,22 +49,16 @@ final private[rest] class PageChain(
         .copy(
           unless = state.validator.filter(_ => isConditional),
           endAfter = if (pagination.mayBePastEnd(token)) 1 else 0)
-      Step.page(call, skip(state))(after(begun.copy(conditionalPolls = polls), call, _))
+      val asked = begun.copy(conditionalPolls = polls)
+      Step.Request[Delivery](call, Some(skip(state)), _ => false, answer => after(asked, answer.get))
     }
   }
 
-  private def after(state: ChainState, call: HttpCall, answer: PageAnswer): Step[Delivery] = {
+  private def after(state: ChainState, answer: PageAnswer): Step[Delivery] = {
     val token = state.next.token
     val absentEnds = list.end.assumed || endedBefore || pagination.continues(token)
-    val response = PageResponse(
-      endpoint,
-      token,
-      call.target,
-      absentEnds,
-      answer.head,
-      answer.scanned,
-      list.end.empty,
-      isOther(state, answer))
+    val isLast = isOther(state, answer)
+    val response = PageResponse(endpoint, token, answer, absentEnds, list.end.empty, isLast)
     val read = state.copy(pages = state.pages + 1)
     if (!answer.head.notModified)
       for {
@@ -149,9 +143,12 @@ final private[rest] class PageChain(
   }
 
   /** The number of records of a page; None if the server refuses it, with whatever status. */
-  private def records(pagination: ChainedPagination, token: Option[String]): Step[Option[Int]] =
+  private def records(
+      pagination: ChainedPagination,
+      token: Option[String],
+      tolerates: EpochalException => Boolean = Step.isNoProof): Step[Option[Int]] =
     Step
-      .attempt(call(pagination, token).copy(endAfter = 1), Step.isNoProof)
+      .attempt(call(pagination, token).copy(endAfter = 1), tolerates)
       .map(_.filter(_.head.refusal.isEmpty).map(_.records))
 
   /** Refuses an API that ignores the parameter for a counted page and returns a window's first page forever. Two equal
@@ -211,17 +208,14 @@ final private[rest] class PageChain(
     val state = delivery.state
     val NextPage(token, taken) = state.next
     def proven(size: Long) = delivery.copy(state = state.copy(provenSize = math.max(size, state.provenSize)))
-    def records(pages: CountedPages, page: PageRequest): Step[Int] =
-      Step.look(list.pageCall.of(endpoint, pages.by, page).copy(endAfter = 1)) { answer =>
-        Done(if (answer.head.refusal.isEmpty) answer.records else 0)
-      }
+    def records(token: Option[String]) = this.records(pagination, token, _ => false).map(_.getOrElse(0))
     pagination match {
       case pages: CountedPages if state.atEnd && pages.isShort(token, taken) && taken > state.provenSize =>
         val after = pages.after(token, taken)
-        records(pages, after).flatMap {
+        records(Some(after.first.toString)).flatMap {
           case 0 => Done(proven(taken))
           case more =>
-            records(pages, pages.request(token)).flatMap { again =>
+            records(token).flatMap { again =>
               val problem = s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(taken, "record")}"
               // The list may have grown in between.
               Step.unless(Option.when(again <= taken)(list.errors.mismatch(after, problem))).map(_ => delivery)

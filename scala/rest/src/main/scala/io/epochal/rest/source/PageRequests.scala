@@ -44,14 +44,10 @@ final private[rest] class PageRequests(
 
   private def answer(call: HttpCall, skip: Option[Long], tolerates: EpochalException => Boolean): Option[PageAnswer] = {
     val body = if (skip.isEmpty) other else page.body
-    def scanned(head: ResponseHead): PageAnswer =
-      new PageAnswer(
-        head,
-        if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L)),
-        body,
-        scan)
+    def scanned(head: ResponseHead) = if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L))
     try {
-      val answer = client.call(call, body, !contacted.get)(scanned)
+      val answer =
+        client.call(call, body, !contacted.get)(head => new PageAnswer(call.target, head, scanned(head), body, scan))
       contacted.set(true)
       if (skip.nonEmpty) {
         delivered = Some(answer)

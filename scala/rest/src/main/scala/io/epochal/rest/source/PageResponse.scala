@@ -3,19 +3,15 @@ package io.epochal.rest.source
 import io.epochal.kit.record.ScannedPage
 import io.epochal.rest.http.{Endpoint, ResponseHead}
 
-/** The response to the request for a page.
+/** The response to the request for a page that names the next one.
   *
   * @param endpoint
   *   the endpoint, with the parameters that all pages of the list have
   * @param token
   *   the token of this page
-  * @param target
-  *   path and query of the request: an address in the response may be relative to it
   * @param absentEnds
   *   whether a response without a next token is the last one: an earlier page of this list had one, or `endOfList` is
   *   `assumed`
-  * @param scanned
-  *   the number of records, the values at `pointers`, and the keys
   * @param emptyEnds
   *   whether a page without records is the last one, even if it names a next one
   * @param repeatEnds
@@ -24,9 +20,10 @@ import io.epochal.rest.http.{Endpoint, ResponseHead}
 final private[rest] case class PageResponse(
     endpoint: Endpoint,
     token: Option[String],
-    target: String,
+    answer: PageAnswer,
     absentEnds: Boolean,
-    head: ResponseHead,
-    scanned: ScannedPage,
-    emptyEnds: Boolean = false,
-    repeatEnds: Boolean = false)
+    emptyEnds: Boolean,
+    repeatEnds: Boolean) {
+  def head: ResponseHead = answer.head
+  def scanned: ScannedPage = answer.scanned
+}

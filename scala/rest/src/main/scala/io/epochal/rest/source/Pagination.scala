@@ -1,5 +1,7 @@
 package io.epochal.rest.source
 
+import scala.annotation.unused
+
 import io.epochal.rest.http.Endpoint
 
 /** Which request returns which records. Records are counted from 0 in the API's order: any of them can be requested
@@ -9,6 +11,7 @@ import io.epochal.rest.http.Endpoint
   */
 sealed trait Pagination extends Paging {
   override def isCounted: Boolean = true
+  override def chained: ChainedPagination = CountedPages(this)
 
   /** Maximum records of a response. */
   def pageSize: Long
@@ -17,6 +20,10 @@ sealed trait Pagination extends Paging {
     * the same record is always requested by the same URL.
     */
   def request(record: Long): PageRequest
+
+  /** The value of a placeholder in the body of a request. */
+  def value(@unused page: PageRequest, place: String): Long =
+    throw new IllegalArgumentException(s"no value for $place under pagination=$kind")
 
   /** The request that continues at a record after a short page. */
   def continueAt(record: Long): PageRequest = request(record)
@@ -68,6 +75,7 @@ object Pagination {
     override def kind: String = "offset"
     override def parameters: Seq[String] = Seq(offsetParam, limitParam)
     override def placeholders: Seq[String] = Seq("offset", "limit")
+    override def value(page: PageRequest, place: String): Long = if (place == "offset") page.first else page.size
 
     override def request(record: Long): PageRequest = continueAt(record / pageSize * pageSize)
 
@@ -75,11 +83,7 @@ object Pagination {
 
     /** By the usual page size, where that begins within the last page. */
     override def endCheck(end: Long): Option[(Pagination, Long)] =
-      if (end % pageSize != 0) Some((this, end - 1))
-      else {
-        val size = checkSize(pageSize, end)
-        Some((copy(pageSize = size), end / size * size))
-      }
+      Some(if (end % pageSize != 0) (this, end - 1) else check(pageSize, end)(size => copy(pageSize = size)))
   }
 
   /** `page`: pages of one size, numbered from `firstPage`. */
@@ -90,20 +94,24 @@ object Pagination {
     override def kind: String = "page"
     override def parameters: Seq[String] = Seq(pageParam, sizeParam)
     override def placeholders: Seq[String] = Seq("page")
-    override def otherPlaceholders: Seq[String] = Seq("pageSize")
+    override def identity: Option[String] = Some(s"firstPage=$firstPage")
+
+    override def value(page: PageRequest, place: String): Long =
+      if (place == "page") firstPage + page.first / page.size else page.size
 
     override def request(record: Long): PageRequest = {
       val page = record / pageSize
       PageRequest(number + (firstPage + page) + size, page * pageSize, pageSize)
     }
 
-    override def endCheck(end: Long): Option[(Pagination, Long)] = {
-      val size = checkSize(pageSize, end)
-      Some((copy(pageSize = size), end / size * size))
-    }
+    override def endCheck(end: Long): Option[(Pagination, Long)] =
+      Some(check(pageSize, end)(size => copy(pageSize = size)))
   }
 
-  /** A page size that does not divide the number of records, smaller than the usual one if possible. */
-  private def checkSize(pageSize: Long, end: Long): Long =
-    ((pageSize - 1 to 2L by -1L).iterator ++ Iterator.iterate(pageSize + 1)(_ + 1)).find(end % _ != 0).get
+  /** The check by a page size that does not divide the number of records, smaller than the usual one if possible. */
+  private def check(pageSize: Long, end: Long)(resize: Long => Pagination): (Pagination, Long) = {
+    val sizes = (pageSize - 1 to 2L by -1L).iterator ++ Iterator.iterate(pageSize + 1)(_ + 1)
+    val size = sizes.find(end % _ != 0).get
+    (resize(size), end / size * size)
+  }
 }

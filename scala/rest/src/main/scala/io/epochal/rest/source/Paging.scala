@@ -8,21 +8,21 @@ trait Paging extends Serializable {
   /** The value of the option `pagination`. */
   def kind: String
 
+  /** The same pages, each requested after the one before. */
+  def chained: ChainedPagination
+
   /** Whether pages are selected by the number of a record. */
   def isCounted: Boolean = false
 
   /** Whether pages are named by their address. */
   def isByAddress: Boolean = false
 
-  /** The parameters that select a page. */
+  /** The parameters that select a page, that of the position first. */
   def parameters: Seq[String] = Nil
-
-  /** The parameter that selects a counted page. */
-  def position: String = parameters.headOption.getOrElse("")
 
   /** The placeholders that the body of a request has, if it has any. */
   def placeholders: Seq[String] = Nil
 
-  /** Those that it may have as well. */
-  def otherPlaceholders: Seq[String] = Nil
+  /** The options that select the records, besides the kind. */
+  def identity: Option[String] = None
 }

@@ -89,9 +89,10 @@ private[rest] object PagingOptions extends SecretOptionList {
       _ <- ofKind(values, kind)
       _ <- values.exclusive("Keep the one that the API uses.")(HasMore, LastPage)
       paging <-
-        if (kind != "time-window") of[Paging](values, kind)(Predef.identity)
+        if (kind != "time-window") of(values, kind)
         else
-          of[ChainedPagination](values, values(WindowOptions.WindowPagination))(CountedPages(_, flag(values)))
+          of(values, values(WindowOptions.WindowPagination))
+            .map(window(values, _))
             .flatMap(WindowOptions.read(values, _))
       _ <- values.consistent(values(EndOfList) != "repeated" || !paging.isCounted)(
         "{option:endOfList=repeated} where pages are counted",
@@ -104,22 +105,23 @@ private[rest] object PagingOptions extends SecretOptionList {
     } yield paging
   }
 
-  /** @param counting
-    *   makes the result of a pagination by counting
-    */
-  private def of[P >: ChainedPagination](values: OptionValues, kind: String)(
-      counting: Pagination => P): Either[EpochalException, P] = kind match {
+  private def window(values: OptionValues, within: Paging): ChainedPagination = within.chained match {
+    case pages: CountedPages => pages.copy(flag = flag(values))
+    case other               => other
+  }
+
+  private def of(values: OptionValues, kind: String): Either[EpochalException, Paging] = kind match {
     case "offset" =>
-      Right(counting(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong)))
+      Right(Pagination.ByOffset(values(OffsetParam), values(LimitParam), values(PageSize).toLong))
     case "page" =>
       val (first, size) = (values(FirstPage).toLong, values(PageSize).toLong)
-      Right(counting(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size)))
+      Right(Pagination.ByPage(values(PageParam), values(PageSizeParam), first, size))
     case "cursor"   => cursor(values)
     case "keyset"   => keyset(values)
     case "link"     => Right(ChainedPagination.ByLink(values(LinkRel), flag(values)))
     case "next-url" => values.required(NextUrl).map(ChainedPagination.ByNextUrl(_, flag(values)))
     case "graphql"  => values.required(Connection).map(ChainedPagination.ofConnection)
-    case _          => Right(counting(Pagination.Whole))
+    case _          => Right(Pagination.Whole)
   }
 
   /** Rejects user parameters that select the page. */
@@ -148,18 +150,6 @@ private[rest] object PagingOptions extends SecretOptionList {
 
   private def besideBody(values: OptionValues, body: String, why: String)(spec: OptionSpec[_]): EpochalException =
     values.conflict(s"${spec.reference}, {option:requestBody}$body", s"Leave ${spec.reference} out$why")
-
-  /** The options that select the records, besides the kind. */
-  def identity(values: OptionValues, paging: Paging): Option[String] = paging match {
-    case _: Pagination.ByPage => Some(s"firstPage=${values(FirstPage)}")
-    case ChainedPagination.ByCursor(_, _, Some(first), _, "cursor" | "keyset") => Some(s"firstCursor=$first")
-    case ChainedPagination.ByCursor(_, _, _, _, "graphql") => values.get(Connection).map(at => s"connection=$at")
-    case pages: CountedPages                               => identity(values, pages.by)
-    case windows: TimeWindow =>
-      val parts = Some(windows.within.kind).filter(_ != "none") ++ identity(values, windows.within)
-      Option.when(parts.nonEmpty)(s"windowPagination=${parts.mkString(", ")}")
-    case _ => None
-  }
 
   private def cursor(values: OptionValues): Either[EpochalException, ChainedPagination] =
     for {

@@ -59,8 +59,5 @@ private[rest] object PollPace {
     *   whether it has found no new record
     */
   def pause(interval: Option[Duration], before: Duration, isIdle: Boolean): Duration =
-    interval.getOrElse {
-      val pause = Seq(PollOptions.LeastInterval, before.multipliedBy(if (isIdle) 2 else 0)).max
-      Seq(pause, Most).min
-    }
+    interval.getOrElse(Seq(Seq(PollOptions.LeastInterval, before.multipliedBy(if (isIdle) 2 else 0)).max, Most).min)
 }

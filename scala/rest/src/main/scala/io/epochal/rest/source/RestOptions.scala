@@ -154,7 +154,7 @@ object RestOptions extends SecretOptionList {
     val query = Option(URI.create(Endpoint.withLiteralPercents(values(Url).trim)).getRawQuery).toSeq ++
       values.family(RequestOptions.Params).toSeq.sorted.map { case (name, value) => s"$name=$value" }
     val parts = Seq(paging.kind) ++
-      PagingOptions.identity(values, paging) ++
+      paging.identity ++
       values.get(RecordOptions.Records).map(_.mkString(",")).filter(_.nonEmpty).map(at => s"records=$at") ++
       RecordOptions.identity(values) ++
       values.get(SinceOptions.Field).map(field => s"sinceField=$field") ++

@@ -17,8 +17,8 @@ import io.epochal.rest.http.{HttpClient, HttpCounters}
   *   - [[RestOptions]], [[RecordSchema]]: the options, checked when the DataFrame is built
   *   - [[SchemaInference]]: infers the schema if none is given
   *   - [[Pagination]]: which request returns which records; [[RestPlan]]: which task reads which
-  *   - [[ChainedPagination]]: how a page names the next one; followed by [[PageChain]]
-  *   - [[TimeWindow]]: which window of time is requested; followed by [[WindowChain]]
+  *   - [[ChainedPagination]], [[TimeWindow]]: how a page names the next one
+  *   - [[Step]]: the consequence of a response, by a [[PageChain]] or a [[CountedList]]; [[PageRequests]] answers requests
   *   - [[RestSource]] (driver): how many records there are, by a [[RestSupply]]: found by an [[EndSearch]], or
   *     journalled
   *   - [[FanOut]]: several sequences of requests in one stream, a [[FanOutSupply]] of supplies

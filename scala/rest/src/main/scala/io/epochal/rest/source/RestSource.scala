@@ -195,8 +195,7 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
   override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)
 
   private def of(options: RestOptions, tasks: Int): Array[InputPartition] = options.requests.paging match {
-    case windows: TimeWindow  => Array(ChainPartition(Instant.now().minus(windows.lag)))
-    case _: ChainedPagination => Array(ChainPartition(Instant.now()))
+    case chained: ChainedPagination => Array(ChainPartition(chained.latest(Instant.now())))
     case _ =>
       val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
       RestPlan.partitions(options, 0, records, tasks)

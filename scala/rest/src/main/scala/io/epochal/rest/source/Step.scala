@@ -46,14 +46,6 @@ private[rest] object Step {
   /** Refuses if there is an error. */
   def unless(error: Option[EpochalException]): Step[Unit] = error.fold(nothing)(Refuse(_))
 
-  /** Requests a page whose records are delivered. */
-  def page[A](call: HttpCall, skip: Long)(next: PageAnswer => Step[A]): Step[A] =
-    Request(call, Some(skip), _ => false, answer => next(answer.get))
-
-  /** Requests a page to look at. */
-  def look[A](call: HttpCall)(next: PageAnswer => Step[A]): Step[A] =
-    Request(call, None, _ => false, answer => next(answer.get))
-
   /** Requests a page that may not exist. */
   def attempt(call: HttpCall, tolerates: EpochalException => Boolean = _ => true): Step[Option[PageAnswer]] =
     Request(call, None, tolerates, Done(_))

@@ -37,10 +37,12 @@ final private[rest] case class TimeWindow(
   override def kind: String = "time-window"
   override def isCounted: Boolean = within.isCounted
   override def isByAddress: Boolean = within.isByAddress
-  override def parameters: Seq[String] = Seq(fromParam, toParam) ++ within.parameters
-  override def position: String = within.position
+  override def parameters: Seq[String] = within.parameters ++ Seq(fromParam, toParam)
   override def placeholders: Seq[String] = Seq("windowFrom", "windowTo") ++ within.placeholders
-  override def otherPlaceholders: Seq[String] = within.otherPlaceholders
+  override def identity: Option[String] = {
+    val parts = Some(within.kind).filter(_ != "none") ++ within.identity
+    Option.when(parts.nonEmpty)(s"windowPagination=${parts.mkString(", ")}")
+  }
   override def flag: Option[MoreFlag] = None
   override def pointers: Seq[String] = within.pointers
   override def json: Set[String] = within.json
@@ -49,10 +51,10 @@ final private[rest] case class TimeWindow(
   def keyed: Boolean = !overlap.isZero
 
   /** Each window once, up to a moment, without overlap: all records are there already. */
-  def endingAt(end: Instant): TimeWindow = copy(overlap = Duration.ZERO, keys = Nil, until = Some(format.floor(end)))
+  override def endingAt(end: Instant): TimeWindow =
+    copy(overlap = Duration.ZERO, keys = Nil, until = Some(format.floor(end)))
 
-  /** Windows that end later are not requested at this moment. */
-  def latest(now: Instant): Instant = until.getOrElse(now.minus(lag))
+  override def latest(now: Instant): Instant = until.getOrElse(now.minus(lag))
 
   /** Whether the page of a token may be requested yet. */
   def isDue(token: Option[String], latest: Instant): Boolean = {

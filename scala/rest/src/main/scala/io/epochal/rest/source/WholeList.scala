@@ -72,12 +72,9 @@ private[rest] object WholeList {
     * response is marked as the last page.
     */
   def totals(response: ResponseHead, scanned: ScannedPage): Seq[Long] = {
-    val inBody = scanned.outline.collect {
-      case (pointer, text) if Total(plain(pointer)) || plain(pointer) == "count" => text
-    }
     val isLast = scanned.outline.exists { case (pointer, text) => text.isEmpty && Next(plain(pointer)) }
-    (response.header("X-Total-Count") +: inBody).flatten
-      .flatMap(_.trim.toLongOption)
+    numbers(response, scanned, "X-Total-Count", Total + "count")
+      .map(_._2)
       .filter(total => total > scanned.records || isLast && total == scanned.records && total > 0)
   }
 

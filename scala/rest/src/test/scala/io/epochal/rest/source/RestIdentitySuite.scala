@@ -3,6 +3,7 @@ package io.epochal.rest.source
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.kit.source.Extent
+import io.epochal.rest.source.supply.SearchedList
 
 final class RestIdentitySuite extends AnyFunSuite {
 
@@ -37,19 +38,16 @@ final class RestIdentitySuite extends AnyFunSuite {
     Seq(10L, 30L).foreach { first =>
       var total = first
       val cap = 30L // The server ignores our parameter for the size.
-      val finder = new EndSearch(
+      val finder = new SearchedList(
         Pagination.ByPage("page", "size", 1, 100),
-        byTotal = false,
         request => {
           val page = "page=(\\d+)".r.findFirstMatchIn(request.query).get.group(1).toLong
           Counted(math.max(0L, math.min(cap, total - (page - 1) * cap)))
-        },
-        (_, found) => new IllegalStateException(found),
-        "the parameter 'page'",
-        (_, refusal) => new IllegalStateException(refusal.toString))
+        }
+      )
       assert(finder.find(0, 50) == Extent(first, first))
       total = 100
-      intercept[IllegalStateException]((1 to 40).foreach(_ => finder.find(first, 50)))
+      SearchedList.refused((1 to 40).foreach(_ => finder.find(first, 50)))
     }
   }
 }

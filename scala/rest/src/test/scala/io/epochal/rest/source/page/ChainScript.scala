@@ -50,7 +50,12 @@ trait ChainScript extends Assertions {
       val refusal = Option.when(status >= 400 && call.endAfter > 0)(Refusal(status, ""))
       val head = new ResponseHead(response, notModified = status == 304, refusal = refusal)
       val body = Bodies.of(if (status == 200) reply.body else "[]")
-      new PageAnswer(head, if (status == 200) scan.read(body, skip.getOrElse(0)) else ScannedPage.nothing, body, scan)
+      new PageAnswer(
+        call.target,
+        head,
+        if (status == 200) scan.read(body, skip.getOrElse(0)) else ScannedPage.nothing,
+        body,
+        scan)
     }
 
     @scala.annotation.tailrec
@@ -65,7 +70,7 @@ trait ChainScript extends Assertions {
       * @return
       *   the number of records of each page, and the state or the refusal
       */
-    def follow(start: ChainState = ChainState.First): (Seq[Int], Either[EpochalException, ChainState]) = {
+    def follow(start: ChainState = ChainState()): (Seq[Int], Either[EpochalException, ChainState]) = {
       val delivered = mutable.Buffer.empty[Int]
       def next(state: ChainState): Either[EpochalException, ChainState] = run(chain.next(state)) match {
         case Left(error) => Left(error)

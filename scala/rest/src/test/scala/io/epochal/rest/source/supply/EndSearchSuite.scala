@@ -15,14 +15,10 @@ import io.epochal.rest.source._
 /** The search for a list's end, against a model that knows it. */
 final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
+  import SearchedList.refused
+
   private def search(pagination: Pagination, respond: PageRequest => Counted, byTotal: Boolean = false) =
-    new EndSearch(
-      pagination,
-      byTotal,
-      respond,
-      (request, found) => new IllegalStateException(s"${request.requestText}: $found"),
-      "the parameter 'o'",
-      (request, refusal) => new IllegalStateException(s"refused ${request.first}: $refusal"))
+    new SearchedList(pagination, respond, byTotal)
 
   final private class Model(val pagination: Pagination, var records: Long, cap: Long = Long.MaxValue) {
     val requests = mutable.Buffer.empty[PageRequest]
@@ -76,7 +72,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   /** A server that refuses pages past the end of its list, and pages that end after `reach`. */
   final private class Refusing(pagination: Pagination, records: Long, reach: Long, total: Option[Long] = None) {
     var requests = 0
-    val finder: EndSearch = search(
+    val finder: SearchedList = search(
       pagination,
       request => {
         requests += 1
@@ -104,10 +100,9 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(Gen.choose(1L, 30L), Gen.choose(1L, 60L), Gen.choose(1L, 1000L)) { (size, pages, more) =>
       forAll(counted(size), minSuccessful(2)) { pagination =>
         val reach = pages * size
-        val error =
-          intercept[IllegalStateException](new Refusing(pagination, reach + more, reach).finder.find(0, Long.MaxValue))
-        assert(error.getMessage == s"refused $reach: status 404 (no)")
-        intercept[IllegalStateException](new Refusing(pagination, reach + more, reach).finder.find(reach, 10))
+        val text = refused(new Refusing(pagination, reach + more, reach).finder.find(0, Long.MaxValue))
+        assert(text.endsWith(s"from record $reach on, counted from 0: status 404"))
+        refused(new Refusing(pagination, reach + more, reach).finder.find(reach, 10))
       }
     }
   }
@@ -122,7 +117,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         pages,
         request => if (request.size == 10) bodies(request) else Counted(0, refusal = Some(Refusal(404, ""))))
         .find(30, 100) == Extent(30, 30))
-    intercept[IllegalStateException](new Refusing(pages, 90, 30, total = Some(90)).finder.find(30, 100))
+    refused(new Refusing(pages, 90, 30, total = Some(90)).finder.find(30, 100))
   }
 
   test(
@@ -137,7 +132,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     ).find(30, 100)
     Seq(403, 422).foreach { status =>
       assert(end(status, Seq(30)) == Extent(30, 30))
-      assert(intercept[IllegalStateException](end(status, Nil)).getMessage.startsWith("refused 30"))
+      assert(refused(end(status, Nil)).contains("from record 30 on"))
     }
     Seq(401, 503).foreach(status =>
       assert(intercept[EpochalException](end(status, Nil)).values("status") == s"$status"))
@@ -205,10 +200,8 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a server with smaller pages than requested is refused, and not taken for an API that ends") {
     Seq[Pagination](ByOffset("o", "l", 100), ByPage("p", "n", 1, 100)).foreach { pagination =>
-      val error = intercept[IllegalStateException](new Model(pagination, 1000, cap = 30).find(0, 500))
-      assert(
-        error.getMessage.contains(" for 100 records from record ") && error.getMessage.endsWith(
-          ": 30 records, and has more after them"))
+      val text = refused(new Model(pagination, 1000, cap = 30).find(0, 500))
+      assert(text.contains(" for 100 records from record ") && text.endsWith(": 30 records, and has more after them"))
     }
   }
 
@@ -231,7 +224,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a server that returns more than requested is refused") {
     val finder = search(ByOffset("o", "l", 100), _ => Counted(500))
     assert(
-      intercept[IllegalStateException](finder.find(0, 1000)).getMessage
+      refused(finder.find(0, 1000))
         .contains("for 100 records from record 0 on, counted from 0: 500 records"))
   }
 
@@ -240,7 +233,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val finder =
       search(ByOffset("o", "l", 100), request => { requests += 1; Counted(request.size) })
     assert(
-      intercept[IllegalStateException](finder.find(0, Long.MaxValue)).getMessage
+      refused(finder.find(0, Long.MaxValue))
         .contains("it ignores the parameter 'o'"))
     assert(requests < 30)
   }
@@ -284,8 +277,8 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         def page(request: PageRequest) =
           Counted(math.min(request.size, math.max(0L, total + more - request.first)), Some(total))
         val finder = search(pagination, page, byTotal = true)
-        val error = intercept[IllegalStateException](finder.find(0, Long.MaxValue))
-        assert(error.getMessage.endsWith(s" and says that there are $total in all"))
+        val text = refused(finder.find(0, Long.MaxValue))
+        assert(text.endsWith(s" and says that there are $total in all"))
       }
     }
   }
@@ -294,7 +287,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     var requests = 0
     val totals =
       search(ByOffset("o", "l", 10), request => { requests += 1; Counted(request.size, Some(5)) }, byTotal = true)
-    assert(intercept[IllegalStateException](totals.find(0, 100)).getMessage.contains("that there are 5 in all"))
+    assert(refused(totals.find(0, 100)).contains("that there are 5 in all"))
     assert(requests == 2)
   }
 }
