@@ -224,9 +224,9 @@ final class CountedListSuite extends AnyFunSuite {
     }
   }
 
-  test("an API that returns the same page for every request is refused") {
+  test("pages of equal records are no proof that an API ignores the parameter for the page") {
     val list = new Listing("pagination" -> "offset", "pageSize" -> "2", assumed)
     list.ids = Seq.fill(6)(1)
-    assert(list.batch() == Seq.fill(6)(1), "equal records are no proof: the page far past the end is empty")
+    assert(list.batch() == Seq.fill(6)(1))
   }
 }

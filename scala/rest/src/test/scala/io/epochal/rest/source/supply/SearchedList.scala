@@ -30,7 +30,7 @@ final class SearchedList(pagination: Pagination, respond: PageRequest => Counted
 
 object SearchedList {
 
-  /** What was requested, and why its response is refused. */
+  /** The request whose response is refused, and the reason. */
   def refused(body: => Any): String =
     try throw new AssertionError(s"it was accepted: $body")
     catch {
