@@ -29,8 +29,7 @@ final private[rest] class EndSearch(
     attempt: (PageRequest, EpochalException => Boolean) => ListStep[Option[Counted]]) {
   import EndSearch._
   import ListStep.{done, of, refuse, unless, update}
-  import list.errors.mismatch
-  import list.pagination
+  import list.{errors, pagination}
 
   /** Searches once more.
     *
@@ -133,7 +132,7 @@ final private[rest] class EndSearch(
     if (bounds.exists >= target || bounds.exact) update(_.copy(isFull = bounds.exists >= limit)).map(_ => bounds)
     else if (bounds.exists > Endless) {
       val problem = s"records, as at every position before: it ignores ${list.selector}, or repeats its last page"
-      refuse(mismatch(pagination.request(bounds.exists - 1), problem))
+      refuse(errors.mismatch(pagination.request(bounds.exists - 1), problem))
     } else if (bounds.ends == Long.MaxValue) {
       val pages = math.min(step, Endless / pagination.pageSize + 1) * pagination.pageSize
       val index = math.min(bounds.exists + pages - 1, target - 1)
@@ -151,7 +150,7 @@ final private[rest] class EndSearch(
     */
   private def absorb(before: Bounds, request: PageRequest): ListStep[Bounds] = plausiblePage(request).flatMap { page =>
     val bounds = if (page.totals.isEmpty) before else before.copy(totals = page.totals)
-    if (page.records > request.size) refuse(mismatch(request, Plural.of(page.records, "record")))
+    if (page.records > request.size) refuse(errors.mismatch(request, Plural.of(page.records, "record")))
     else if (page.records == request.size) {
       val exists = math.max(bounds.exists, request.end)
       done(bounds.to(exists, math.max(bounds.ends, exists)))
@@ -174,11 +173,11 @@ final private[rest] class EndSearch(
   private def without(request: PageRequest)(problem: Counted => Option[String]): ListStep[Counted] =
     count(request).flatMap { first =>
       if (problem(first).isEmpty) done(first)
-      else count(request).flatMap(page => unless(problem(page).map(mismatch(request, _))).map(_ => page))
+      else count(request).flatMap(page => unless(problem(page).map(errors.mismatch(request, _))).map(_ => page))
     }
 
   private def refusalOf(page: PageRequest, response: Refusal): EpochalException =
-    list.errors.refused(page.requestText, response)
+    errors.refused(page.requestText, response)
 
   /** Proves that a short page is the last one. It may not be: the server's pages may be smaller than `pageSize`. So the
     * page after it must be empty. This is checked for each short page that was not the last one in the previous search,
@@ -201,7 +200,7 @@ final private[rest] class EndSearch(
         else
           count(request).flatMap { again => // The list may just have grown.
             if (again.records > page.records) done(math.min(again.records, request.size))
-            else refuse(mismatch(request, s"${Plural.of(page.records, "record")}, and has more after them"))
+            else refuse(errors.mismatch(request, s"${Plural.of(page.records, "record")}, and has more after them"))
           }
     } yield records
     of(identity).flatMap { before =>
@@ -265,7 +264,7 @@ final private[rest] class EndSearch(
       total <- if (before == 0) done(0L) else count(pagination.request(0)).map(_.total.getOrElse(0L))
       response = page.refusal.fold("no page")(_.toString)
       _ <- unless(Option.when(total > before) {
-        mismatch(pagination.request(before), s"$response, and says that there are $total records in all")
+        errors.mismatch(pagination.request(before), s"$response, and says that there are $total records in all")
       })
     } yield total
 

@@ -27,10 +27,8 @@ final private[rest] class ListReader(
   import chain.{list, pagination}
 
   private lazy val log = LoggerFactory.getLogger(classOf[ListReader])
-  private val requests = {
-    val scan = list.scan(pagination.pointers, pagination.key, pagination.json)
-    new PageRequests(list, client, scan, contacted)
-  }
+  private val scan = list.scan(pagination.pointers, pagination.key, pagination.json)
+  private val requests = new PageRequests(list, client, scan, contacted)
   private var at = start
   private var isPollNew = false
   private var records = 0

@@ -35,16 +35,13 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
 
   override def freezeEnd(): Unit = toEnd = true
 
-  override def take(start: RestPosition, records: Long): RestPosition =
-    if (last.contains(start))
-      RestPosition.Planned(records, start.crawl + 1, frontier.marksOfTasks(0, records, Nil))
-    else {
-      val end = start.records + records
-      val marks = frontier.marksOfTasks(start.records, end, start.marks)
-      val position = RestPosition.Planned(end, start.crawl, marks)
-      if (options.restarts && frontier.drifted(start.records)) last = Some(position)
-      position
-    }
+  override def take(start: RestPosition, records: Long): RestPosition = {
+    val from = if (last.contains(start)) RestPosition.Planned(0, start.crawl + 1) else start
+    val end = from.records + records
+    val position = RestPosition.Planned(end, from.crawl, frontier.marksOfTasks(from.records, end, from.marks))
+    if (options.restarts && from == start && frontier.drifted(start.records)) last = Some(position)
+    position
+  }
 
   override def rowsBefore(position: RestPosition): Long = if (position.crawl == crawl) position.records else 0L
 

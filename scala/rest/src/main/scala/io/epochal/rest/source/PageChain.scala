@@ -57,8 +57,7 @@ final private[rest] class PageChain(
   private def after(state: ChainState, answer: PageAnswer): Step[Delivery] = {
     val token = state.next.token
     val absentEnds = list.end.assumed || endedBefore || pagination.continues(token)
-    val isLast = isOther(state, answer)
-    val response = PageResponse(endpoint, token, answer, absentEnds, list.end.empty, isLast)
+    val response = PageResponse(endpoint, token, answer, absentEnds, list.end.empty, isOther(state, answer))
     val read = state.copy(pages = state.pages + 1)
     if (!answer.head.notModified)
       for {

@@ -15,10 +15,8 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   private val list = new CountedList(options)
   private val client = new HttpClient(options.requests.http, counters)
   private val contacted = new AtomicBoolean
-  private val requests = {
-    val scan = options.requests.scan(list.total.pointer.toSeq)
-    new PageRequests(options.requests, client, scan, contacted)
-  }
+  private val scan = options.requests.scan(list.total.pointer.toSeq)
+  private val requests = new PageRequests(options.requests, client, scan, contacted)
   @volatile private var state = list.start
 
   /** The result of the last poll; None before the first. */

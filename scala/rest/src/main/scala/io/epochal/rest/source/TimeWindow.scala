@@ -39,10 +39,8 @@ final private[rest] case class TimeWindow(
   override def isByAddress: Boolean = within.isByAddress
   override def parameters: Seq[String] = within.parameters ++ Seq(fromParam, toParam)
   override def placeholders: Seq[String] = Seq("windowFrom", "windowTo") ++ within.placeholders
-  override def identity: Option[String] = {
-    val parts = Some(within.kind).filter(_ != "none") ++ within.identity
-    Option.when(parts.nonEmpty)(s"windowPagination=${parts.mkString(", ")}")
-  }
+  override def identity: Option[String] =
+    (Some(within.kind).filter(_ != "none") ++ within.identity).reduceOption(_ + ", " + _).map("windowPagination=" + _)
   override def flag: Option[MoreFlag] = None
   override def pointers: Seq[String] = within.pointers
   override def json: Set[String] = within.json
