@@ -36,7 +36,7 @@ BASELINE = {
     "jdbc": 78,
     "kit": 196,
     "random": 1,
-    "rest": 280,
+    "rest": 252,
     "testkit": 25,
 }
 
