@@ -21,7 +21,7 @@ BUDGETS = {
     "random": 346,
     "rest": 9004,
     "ingest": 2477,
-    "cdc": 5009,
+    "cdc": 5006,
     "jdbc": 7443,
     "inspect": 416,
     "app": 65,

@@ -42,7 +42,7 @@ final private[cdc] class Capture(
   private val tables = new CapturedTables(plan, origin)
   private val snapshots = new TableSnapshots(plan, origin)
   private val markers = MarkerFiles.in(store)
-  @volatile private var state = restored()
+  @volatile private var state = restoredState()
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder
 
@@ -96,10 +96,10 @@ final private[cdc] class Capture(
   ) ++ slotMetrics.metrics ++ (if (origin.snapshot) snapshotProgress.metrics else Map.empty)
 
   private def slotMetrics: SlotMetrics = {
-    val received = if (isBefore(confirmedLsn)) durableLsn else confirmedLsn
+    val receivedLsn = if (isBefore(confirmedLsn)) durableLsn else confirmedLsn
     val (facts, time) = slotFacts
     val age = (System.nanoTime() - time) / 1e9
-    SlotMetrics(facts, age, received, isIdle, state.last.map(_.transaction.committedAt))
+    SlotMetrics(facts, age, receivedLsn, isIdle, state.last.map(_.transaction.committedAt))
   }
 
   private def snapshotProgress: SnapshotProgress = {
@@ -123,7 +123,7 @@ final private[cdc] class Capture(
     journal.close()
   }
 
-  private def restored(): ChangeState = {
+  private def restoredState(): ChangeState = {
     var last = ChangeState.Empty
     try
       journal.restore(bytes => last = ChangeState.read(bytes))((bytes, length) =>
@@ -139,7 +139,7 @@ final private[cdc] class Capture(
       // An error of the JVM, too: a query whose thread has ended must not wait for it.
       case e: Throwable =>
         if (!isClosed) {
-          val error = explained(e)
+          val error = explain(e)
           log.warn(s"${options.source}: nothing more is captured: ${error.problem}")
           failure = Some(error)
         }
@@ -284,7 +284,7 @@ final private[cdc] class Capture(
       }
       None
     case truncate: Truncate =>
-      val oids = intake.emptied(truncate).map(table => Integer.toUnsignedLong(table.relation.oid)).toSet
+      val oids = intake.truncations(truncate).map(table => Integer.toUnsignedLong(table.relation.oid)).toSet
       if (oids.nonEmpty) refusal = server.look(tables.hiddenChange(_, oids))
       intake.read(truncate)
     case other => intake.read(other)
@@ -357,7 +357,7 @@ final private[cdc] class Capture(
     state = state.after(Some(last))
   }
 
-  private def explained(error: Throwable): EpochalException = error match {
+  private def explain(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours
     case error: SQLException =>
       if (error.getSQLState == UndefinedObject) ResumeCheck.withoutPublication(origin, server.place, error)

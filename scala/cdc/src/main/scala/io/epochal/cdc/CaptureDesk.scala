@@ -40,7 +40,7 @@ object CaptureDesk {
         points
           .addObject()
           .put("name", point.name)
-          .put("found", point.found)
+          .put("found", point.finding)
           .put("state", state)
           .put("sql", point.mend.getOrElse("")): Unit
       }

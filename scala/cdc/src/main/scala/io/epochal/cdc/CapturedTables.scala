@@ -19,19 +19,19 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
   @volatile private var types: Map[Int, PostgresType] =
     tables.all.flatMap(_.columns).map(column => column.oid.toInt -> column.kind).toMap
 
-  private val planned = tables.all.map(table => table.facts.oid -> table.facts.name)
+  private val plannedTables = tables.all.map(table => table.facts.oid -> table.facts.name)
 
   @volatile private var names =
-    TableNames(if (tables.isSeveral) Map.empty else planned.toMap, tables.isSeveral, options.source)
+    TableNames(if (tables.isSeveral) Map.empty else plannedTables.toMap, tables.isSeveral, options.source)
 
   /** Compares the tables with those of the checkpoint, before their changes are read. */
   def check(connection: Connection, state: ChangeState): Unit = {
-    val stored = (origin.tables ++ origin.table).map(_.swap) ++ state.definitions.values.map(table =>
+    val storedNames = (origin.tables ++ origin.table).map(_.swap) ++ state.definitions.values.map(table =>
       Integer.toUnsignedLong(table.oid) -> table.name)
     // A checkpoint of an older release that has no change yet has none.
-    names = names.copy(byOid = if (stored.isEmpty) planned.toMap else stored)
-    planned.foreach { case (oid, name) => add(oid, name) }
-    if (tables.schemas.isEmpty) names.omission(planned).foreach(throw _)
+    names = names.copy(byOid = if (storedNames.isEmpty) plannedTables.toMap else storedNames)
+    plannedTables.foreach { case (oid, name) => add(oid, name) }
+    if (tables.schemas.isEmpty) names.omission(plannedTables).foreach(throw _)
     watch.foreach(_.open(connection, origin, state, names.byOid.keys))
     for (before <- state.definitions.get(tables.only.facts.oid.toInt) if options.adoptsSchema) {
       val columns = tables.only.columns.map(_.name).filter(name => tables.chosen.forall(_(name)))
@@ -78,13 +78,11 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
       tables.byOid(oid).map(_.facts).orElse(server.look(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
     val newTypes = relation.columns.map(_.typeOid).filterNot(types.contains)
     if (newTypes.nonEmpty) types ++= server.look(PostgresColumn.types(_, newTypes))
-    def described(column: RelationColumn) = types.get(column.typeOid).orElse {
+    def typeOf(column: RelationColumn) = types.get(column.typeOid).orElse {
       val at = before.toSeq.flatMap(_.columns).indexWhere(_.typeOid == column.typeOid)
       before.flatMap(relation => TypeText.read(relation.types).lift(at))
     }
-    CapturedTable(
-      relation.withTypes(TypeText.write(relation.columns.map(described))),
-      facts.toSeq.flatMap(_.primaryKey))
+    CapturedTable(relation.withTypes(TypeText.write(relation.columns.map(typeOf))), facts.toSeq.flatMap(_.primaryKey))
   }
 
   /** As in [[CatalogWatch.ddlRefusal]]. */
@@ -93,10 +91,10 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
 
   /** The end of the server's log, and the error, if a change of the tables or of the catalog may have hidden or changed rows.
     *
-    * @param truncated
+    * @param truncatedTables
     *   as in [[CatalogWatch.look]]
     */
-  def hiddenChange(connection: Connection, truncated: Set[Long] = Set.empty): Option[(Long, EpochalException)] = {
+  def hiddenChange(connection: Connection, truncatedTables: Set[Long] = Set.empty): Option[(Long, EpochalException)] = {
     val end = ServerFacts.end(connection)
     val current = sql"""SELECT c.oid::bigint AS oid, n.nspname || '.' || c.relname AS name
                        |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -104,8 +102,8 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
                        |  OR n.nspname || '.' || c.relname IN ${Sql.list(names.byOid.values.toSeq)}"""
       .query(connection)(rows => rows.getLong("oid") -> rows.getString("name"))
     names
-      .change(current, planned)
+      .change(current, plannedTables)
       .map(end -> _)
-      .orElse(watch.flatMap(_.look(connection, origin, names.byOid.keys, truncated)))
+      .orElse(watch.flatMap(_.look(connection, origin, names.byOid.keys, truncatedTables)))
   }
 }

@@ -24,29 +24,29 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
   override protected def options(raw: Map[String, String]): Either[EpochalException, CdcOptions] = CdcOptions.read(raw)
 
   /** The tables that the schema was made from: Spark asks for the table next. */
-  private var found = Option.empty[(CdcOptions, CdcTables)]
+  private var recentTables = Option.empty[(CdcOptions, CdcTables)]
 
   override protected def schema(options: CdcOptions): StructType =
     if (options.tables.isSeveral) CdcProvider.GenericRow
     else {
       val tables = CdcTables.find(options)
-      found = Some(options -> tables)
+      recentTables = Some(options -> tables)
       val CdcTable(table, columns) = tables.only
       CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
     }
 
   override protected def table(schema: StructType, options: CdcOptions): Table = {
     if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
-    val declared = schema.filterNot(CdcProvider.isOwn).map(_.name).toSet
+    val declaredColumns = schema.filterNot(CdcProvider.isOwn).map(_.name).toSet
     // Else the schema was declared.
-    val tables = found.collect { case (`options`, tables) => tables }.getOrElse {
+    val tables = recentTables.collect { case (`options`, tables) => tables }.getOrElse {
       val tables = CdcTables.find(options)
-      if (tables.isSeveral) tables else tables.copy(chosen = Some(declared))
+      if (tables.isSeveral) tables else tables.copy(chosen = Some(declaredColumns))
     }
-    found = None
+    recentTables = None
     new ServerCheck(options, options.server, tables).requireReady()
     val (columns, binary) =
-      if (options.tables.isSeveral) schema -> false else CdcProvider.typed(tables.only, schema, options.preimages)
+      if (options.tables.isSeveral) schema -> false else CdcProvider.select(tables.only, schema, options.preimages)
     new SourceTable(
       CdcOptions.Format,
       columns,
@@ -68,11 +68,11 @@ final private class CdcScanBuilder(
     changes: Option[CommitRange])
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
-  private var needed = schema
+  private var neededColumns = schema
 
-  override def pruneColumns(required: StructType): Unit = needed = required
+  override def pruneColumns(columns: StructType): Unit = neededColumns = columns
 
-  override def build(): Scan = new CdcScan(options, tables, needed, binary, changes)
+  override def build(): Scan = new CdcScan(options, tables, neededColumns, binary, changes)
 }
 
 final private class CdcScan(
@@ -100,8 +100,8 @@ final private class CdcScan(
     val plan = CapturePlan(options, options.server, tables, binary, threads, Some(watch))
     val columns = tables.all.flatMap(_.columns)
     // Of several tables, only the types matter.
-    val known = if (tables.isSeveral) columns.distinctBy(_.oid) else columns
-    new CdcSource(plan, new CdcReaderFactory(options, known, schema, store), threads)
+    val taskColumns = if (tables.isSeveral) columns.distinctBy(_.oid) else columns
+    new CdcSource(plan, new CdcReaderFactory(options, taskColumns, schema, store), threads)
   }
 
   /** The options of a stream that begins where a range does. */
@@ -152,17 +152,17 @@ private[cdc] object CdcProvider {
   }
 
   /** The columns of one table, and whether they can be read in binary form. */
-  def typed(of: CdcTable, schema: StructType, preimages: Boolean): (StructType, Boolean) = {
+  def select(of: CdcTable, schema: StructType, preimages: Boolean): (StructType, Boolean) = {
     val CdcTable(table, columns) = of
-    val chosen = StructType(schema.filterNot(isOwn))
-    val absent = chosen.fieldNames.filterNot(name => columns.exists(_.name == name))
+    val chosenColumns = StructType(schema.filterNot(isOwn))
+    val absent = chosenColumns.fieldNames.filterNot(name => columns.exists(_.name == name))
     if (absent.nonEmpty)
       throw Conditions.ColumnMissing(
         "table" -> table.name,
         "column" -> s"column ${absent.mkString(", ")}",
         "columns" -> columns.map(_.name).mkString(", "),
         "suggestion" -> "Leave it out of the schema.")
-    withOwn(table.name, ReplicaKey.mark(chosen, table.sql, table.followed, preimages)) ->
-      (new RowReader(table.name, columns, chosen).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
+    withOwn(table.name, ReplicaKey.mark(chosenColumns, table.sql, table.followed, preimages)) ->
+      (new RowReader(table.name, columns, chosenColumns).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
   }
 }

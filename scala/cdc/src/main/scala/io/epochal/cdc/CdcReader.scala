@@ -25,7 +25,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
 
   final protected val values = new Array[Any](schema.length)
   private val row = ArrayRow(values)
-  private val (unchanged, changeType, version, timestamp) =
+  private val (unchangedColumns, changeType, version, timestamp) =
     (place("_unchanged_columns"), place("_change_type"), place("_commit_version"), place("_commit_timestamp"))
 
   protected var buffer = new Array[Byte](64 << 10)
@@ -43,8 +43,8 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   private var versionBytes = new Array[Byte](VersionLength)
 
   /** `_commit_version` of the row, and its ordinal. */
-  private var numbered: UTF8String = _
-  private var placed = 0L
+  private var commitVersion: UTF8String = _
+  private var rowOrdinal = 0L
 
   /** The second row of the change that was read last: its kind, its ordinal, and where its tuple begins. */
   private var second: UTF8String = _
@@ -87,7 +87,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     } else if (nextFrame()) next()
     else false
 
-  private def isWanted: Boolean = range.forall(_.contains(part.stored.transaction.lsn, placed))
+  private def isWanted: Boolean = range.forall(_.contains(part.stored.transaction.lsn, rowOrdinal))
 
   private def nextFrame(): Boolean = frames.next(reserve) match {
     case None => false
@@ -169,8 +169,8 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     describe(change)
     if (left != null && (change eq Insert))
       throw Conditions.ValueNotSent("table" -> table.name, "column" -> left.mkString(", "))
-    if (unchanged >= 0)
-      values(unchanged) = if (left == null) null else ArrayData.toArrayData(left)
+    if (unchangedColumns >= 0)
+      values(unchangedColumns) = if (left == null) null else ArrayData.toArrayData(left)
   }
 
   /** Sets the values of the row of a TRUNCATE. */
@@ -181,12 +181,12 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
 
   private def describe(change: UTF8String): Unit = {
     if (changeType >= 0) values(changeType) = change
-    if (version >= 0) values(version) = numbered
+    if (version >= 0) values(version) = commitVersion
     if (timestamp >= 0) values(timestamp) = part.stored.transaction.stamp
   }
 
   private def number(ordinal: Long): Unit = {
-    placed = ordinal
+    rowOrdinal = ordinal
     if (version >= 0) digits(ordinal)
   }
 
@@ -199,7 +199,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
       rest /= 10
       digit -= 1
     }
-    numbered = UTF8String.fromBytes(bytes)
+    commitVersion = UTF8String.fromBytes(bytes)
   }
 
   private def hex(lsn: Long): Unit = {

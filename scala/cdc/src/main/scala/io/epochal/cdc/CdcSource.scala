@@ -41,13 +41,13 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   override def metrics(rowsBehind: Option[Long]): Map[String, String] =
     capture.fold(Map.empty[String, String])(_.metrics)
 
-  override def open(start: CdcPosition, logged: CdcPosition): Unit = synchronized {
+  override def open(start: CdcPosition, loggedEnd: CdcPosition): Unit = synchronized {
     if (isClosed) throw new InterruptedException(s"$name is closed")
     if (capture.isEmpty) {
       requireRowsOf(start.origin)
       origin = Some(start.origin)
       val journal = takeOver(CdcSource.SegmentBytes)
-      begin(journal, start, logged)
+      begin(journal, start, loggedEnd)
       val next = faults.naming(new Capture(plan, start.origin, journal, factory.store, faults, target))
       capture = Some(next)
       next.start()
@@ -57,7 +57,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   /** Refuses generic rows from a checkpoint of one table, and the reverse. */
   private def requireRowsOf(origin: CdcOrigin): Unit =
     if (tables.isSeveral != origin.tables.nonEmpty)
-      throw TableNames.changed(s"it has ${if (tables.isSeveral) "one" else "several"}")
+      throw TableNames.error(s"it has ${if (tables.isSeveral) "one" else "several"}")
 
   override protected def end(journal: AcknowledgedJournal): Unit =
     target = Some(plan.server.sql(ServerFacts.end(_)))

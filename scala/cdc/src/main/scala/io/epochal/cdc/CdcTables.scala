@@ -42,11 +42,11 @@ private[cdc] object CdcTables {
   def find(options: CdcOptions): CdcTables = {
     val server = options.server
     val publication = options.publication.orElse(options.slot)
-    def described(connection: Connection)(found: (Seq[TableFacts], Seq[String])) = {
-      val columns = PostgresColumn.of(connection, found._1.map(_.oid), publication)
-      CdcTables(found._1.map(table => CdcTable(table, columns(table.oid))), found._2, options.tables.isSeveral)
+    def tablesOf(connection: Connection)(selection: (Seq[TableFacts], Seq[String])) = {
+      val columns = PostgresColumn.of(connection, selection._1.map(_.oid), publication)
+      CdcTables(selection._1.map(table => CdcTable(table, columns(table.oid))), selection._2, options.tables.isSeveral)
     }
-    server.sql(connection => options.tables.find(connection).map(described(connection))) match {
+    server.sql(connection => options.tables.find(connection).map(tablesOf(connection))) match {
       case Right(tables) => tables
       case Left(missing) =>
         val near = server.sql(CaptureServer.nearest(_, missing)).fold("")(name => s" (there is '$name')")

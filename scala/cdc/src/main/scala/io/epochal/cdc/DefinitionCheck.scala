@@ -27,43 +27,43 @@ final private[cdc] class DefinitionCheck(
     * @param before
     *   the definition that was accepted last
     */
-  def check(found: Relation, before: Option[Relation], publication: String): Unit = {
-    val planned = defined(of)
+  def check(relation: Relation, before: Option[Relation], publication: String): Unit = {
+    val plannedColumns = columnsOf(of)
     // Columns that were added since the query was planned: the next start delivers them.
-    val newColumns = found.columns.filterNot(column =>
-      planned.exists(one => one.name == column.name && (one.widens(column) || column.widens(one))))
-    val accepted = before.fold(found.columns.diff(newColumns))(_.columns)
-    val all = ColumnChanges.of(accepted, found.columns)
+    val newColumns = relation.columns.filterNot(column =>
+      plannedColumns.exists(one => one.name == column.name && (one.widens(column) || column.widens(one))))
+    val acceptedColumns = before.fold(relation.columns.diff(newColumns))(_.columns)
+    val all = ColumnChanges.of(acceptedColumns, relation.columns)
     def isRead(column: RelationColumn) = watch.forall(_.reads(table.oid, column.name))
     val changes = ColumnChanges(
       all.added.filter(column =>
-        if (accepted.exists(_.name == column.name)) isRead(column)
+        if (acceptedColumns.exists(_.name == column.name)) isRead(column)
         else !options.adoptsSchema || newColumns.contains(column)),
       all.lacking.filter(isRead))
     // A column that was dropped again is no change.
     def exists(column: RelationColumn) = now.exists(_.name == column.name)
     lazy val now = server.look(PostgresColumn.of(_, Seq(table.oid), Some(publication)))(table.oid)
     if (changes.lacking.nonEmpty || changes.added.exists(exists)) throw tableChanged(changes)
-    checkIdentity(found)
+    checkIdentity(relation)
   }
 
   /** Refuses changes without the old values that the columns of the query promise. An identity without columns permits no update. */
-  private def checkIdentity(found: Relation): Unit = {
-    val sent = found.columns.filter(_.isKey).map(_.name)
-    val isKept = if (options.preimages) found.identity == 'f' else table.followed.forall(sent.contains)
-    if (sent.nonEmpty && !isKept) {
+  private def checkIdentity(relation: Relation): Unit = {
+    val keyColumns = relation.columns.filter(_.isKey).map(_.name)
+    val isKept = if (options.preimages) relation.identity == 'f' else table.followed.forall(keyColumns.contains)
+    if (keyColumns.nonEmpty && !isKept) {
       val before = if (options.preimages) "FULL" else table.followed.mkString(", ")
       throw Conditions.TableChanged.withHint(
         "Load the table again: start the query with a new checkpoint, and key a replica by the columns of the new identity.")(
         "table" -> table.name,
-        "change" -> s"the replica identity is ${sent.mkString(", ")} instead of $before")
+        "change" -> s"the replica identity is ${keyColumns.mkString(", ")} instead of $before")
     }
   }
 
   /** Refuses to copy rows of a table that has changed since the query was planned: an added column would be lost. */
   def checkUnchanged(connection: Connection, publication: String): Unit = {
     val now = PostgresColumn.of(connection, Seq(table.oid), Some(publication))(table.oid)
-    val changes = ColumnChanges.of(defined(of), defined(of.copy(columns = now)))
+    val changes = ColumnChanges.of(columnsOf(of), columnsOf(of.copy(columns = now)))
     if (changes.added.nonEmpty || changes.lacking.nonEmpty) throw tableChanged(changes)
   }
 
@@ -74,7 +74,7 @@ final private[cdc] class DefinitionCheck(
 private[cdc] object DefinitionCheck {
 
   /** The columns as the server would define them. */
-  def defined(of: CdcTable): Seq[RelationColumn] = of.columns.map(column =>
+  def columnsOf(of: CdcTable): Seq[RelationColumn] = of.columns.map(column =>
     RelationColumn(column.name, of.facts.primaryKey.contains(column.name), column.oid.toInt, column.modifier))
 }
 
@@ -82,12 +82,12 @@ private[cdc] object DefinitionCheck {
 final private case class ColumnChanges(added: Seq[RelationColumn], lacking: Seq[RelationColumn]) {
 
   override def toString: String = {
-    val retyped = lacking.map(_.name).intersect(added.map(_.name))
-    def listed(what: String, names: Seq[String]) = Option.when(names.nonEmpty)(s"$what ${names.mkString(", ")}")
+    val retypedColumns = lacking.map(_.name).intersect(added.map(_.name))
+    def list(what: String, names: Seq[String]) = Option.when(names.nonEmpty)(s"$what ${names.mkString(", ")}")
     Seq(
-      listed("another type of", retyped),
-      listed("without", lacking.map(_.name).diff(retyped)),
-      listed("with", added.map(_.name).diff(retyped))).flatten.mkString(", ")
+      list("another type of", retypedColumns),
+      list("without", lacking.map(_.name).diff(retypedColumns)),
+      list("with", added.map(_.name).diff(retypedColumns))).flatten.mkString(", ")
   }
 }
 

@@ -20,37 +20,37 @@ final private[cdc] class FirstStart(plan: CapturePlan, checkpoint: String) {
   private val check = new ServerCheck(options, server, tables)
 
   def create(): CdcOrigin = {
-    val wanted = check.wanted(options.slot.getOrElse(defaultSlot), None)
+    val needs = check.needsOf(options.slot.getOrElse(defaultSlot), None)
     val report = RunningQuery.messageOfThisThread()
     server.sql { connection =>
-      val facts = check.facts(connection, wanted)
-      check.requireReady(facts, wanted)
-      if (wanted.copies) check.requirePrimary(facts)
-      if (facts.publication.isEmpty) createPublication(connection, wanted.publication, facts.server)
+      val facts = check.facts(connection, needs)
+      check.requireReady(facts, needs)
+      if (needs.copies) check.requirePrimary(facts)
+      if (facts.publication.isEmpty) createPublication(connection, needs.publication, facts.server)
       // Before the slot: no later change of it is missed.
-      watch.foreach(_.begin(connection, wanted.publication, tables.all.map(_.facts.oid)))
+      watch.foreach(_.begin(connection, needs.publication, tables.all.map(_.facts.oid)))
       Failpoints.reach(Failpoint.PublicationCreated)
       facts.slot match {
-        case None => SlotCreation.create(server, connection, wanted.slot, facts.server)(report)
+        case None => SlotCreation.create(server, connection, needs.slot, facts.server)(report)
         // Standbys lack it.
         case Some(slot) => if (facts.server.hasFailover && !slot.failover) server.addFailover(slot.name)
       }
       Failpoints.reach(Failpoint.SlotCreated)
-      val slotStart = ServerFacts.slot(connection, wanted.slot).flatMap(_.confirmed).getOrElse(0L)
+      val slotStart = ServerFacts.slot(connection, needs.slot).flatMap(_.confirmed).getOrElse(0L)
       // Of an older slot, the earlier changes are left out.
       def latest = if (facts.slot.isEmpty) slotStart else ServerFacts.end(connection)
       CdcOrigin(
-        wanted.slot,
-        wanted.publication,
+        needs.slot,
+        needs.publication,
         facts.server.systemId,
         facts.server.timeline,
         options.starting
           .position(slotStart, latest)
-          .fold(what => throw ResumeCheck.slotLost(wanted.slot, server.place, what), identity),
-        snapshot = wanted.copies,
+          .fold(what => throw ResumeCheck.slotLost(needs.slot, server.place, what), identity),
+        snapshot = needs.copies,
         if (tables.isSeveral) tables.all.map(table => table.facts.name -> table.facts.oid).toMap else Map.empty,
         if (tables.schemas.isEmpty) None
-        else NewTables.since(connection, facts.server, wanted.publication, tables.schemas),
+        else NewTables.since(connection, facts.server, needs.publication, tables.schemas),
         Option.unless(tables.isSeveral)(tables.only.facts.name -> tables.only.facts.oid),
         isWatched = watch.nonEmpty
       )

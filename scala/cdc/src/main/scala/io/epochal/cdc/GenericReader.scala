@@ -9,14 +9,14 @@ import io.epochal.kit.source.journal.Frames
 
 /** Rows of any table, as JSON.
   *
-  * @param known
+  * @param catalogColumns
   *   columns of all types that the catalog had when the query was planned; the frames describe others
   */
-final private class GenericReader(frames: Frames, known: Seq[PostgresColumn], columns: StructType)
+final private class GenericReader(frames: Frames, catalogColumns: Seq[PostgresColumn], columns: StructType)
     extends CdcReader(frames, columns, range = None) {
   import GenericReader._
 
-  private val types = known.map(column => column.oid.toInt -> column.kind).toMap
+  private val types = catalogColumns.map(column => column.oid.toInt -> column.kind).toMap
   private val (name, before, after) = (place("_table"), place("before"), place("after"))
   private val writers = new java.util.IdentityHashMap[Relation, RowJson]
   private var json: RowJson = _

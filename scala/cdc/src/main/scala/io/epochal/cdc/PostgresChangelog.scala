@@ -20,8 +20,8 @@ import io.epochal.kit.database.Sql
 
 /** The changes of a table, for `CHANGES` of Spark 4.2: every update with both images. */
 final private class PostgresChangelog(options: CdcOptions, tables: CdcTables, range: CommitRange) extends Changelog {
-  private val CdcTable(table, found) = tables.only
-  private val (all, binary) = CdcProvider.typed(tables.only, ValueReader.schema(table.name, found), preimages = true)
+  private val CdcTable(table, fields) = tables.only
+  private val (all, binary) = CdcProvider.select(tables.only, ValueReader.schema(table.name, fields), preimages = true)
 
   /** Of the key's columns Spark requires that they are not nullable. */
   private val schema = StructType(
@@ -41,7 +41,7 @@ final private class PostgresChangelog(options: CdcOptions, tables: CdcTables, ra
   override def rowId: Array[NamedReference] =
     table.primaryKey.map(name => Expressions.column(s"`${name.replace("`", "``")}`")).toArray
 
-  override def newScanBuilder(ignored: CaseInsensitiveStringMap): ScanBuilder =
+  override def newScanBuilder(read: CaseInsensitiveStringMap): ScanBuilder =
     new CdcScanBuilder(options, tables, schema, binary, Some(range))
 }
 

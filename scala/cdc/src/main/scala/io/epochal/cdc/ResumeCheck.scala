@@ -16,25 +16,25 @@ private[cdc] object ResumeCheck {
     */
   def refusal(origin: CdcOrigin, position: Long, facts: ServerFacts, url: String): Option[EpochalException] = {
     val server = facts.server
-    def changed(change: String) = Some(Conditions.ServerChanged("url" -> url, "change" -> change))
-    def lost(what: String) = Some(slotLost(origin.slot, url, what))
+    def serverChange(change: String) = Some(Conditions.ServerChanged("url" -> url, "change" -> change))
+    def loss(what: String) = Some(slotLost(origin.slot, url, what))
     facts.slot match {
       case _ if server.systemId != origin.system =>
-        changed(
+        serverChange(
           s"another system identifier, ${server.systemId} instead of ${origin.system}, as a new installation or a restored dump has")
       // A standby that was promoted. Other slots may have been created on it, too late.
       case slot if server.timeline != origin.timeline && !slot.exists(one => one.failover && one.isSynced) =>
-        changed(
+        serverChange(
           s"another timeline, ${server.timeline} instead of ${origin.timeline}, as a promoted standby or a backup restored to a point in time has, and no slot ${origin.slot} from its primary")
-      case None => lost("does not exist")
+      case None => loss("does not exist")
       case Some(slot) if slot.status == "lost" || slot.invalidation.nonEmpty =>
-        lost(s"was invalidated${slot.invalidation.fold("")(reason => s" ($reason)")}")
+        loss(s"was invalidated${slot.invalidation.fold("")(reason => s" ($reason)")}")
       // The log of a standby may end earlier after its restart.
       case _ if !server.isStandby && compareUnsigned(server.end, position) < 0 =>
-        changed(
+        serverChange(
           s"a log up to ${Lsn.show(server.end)}, before the ${Lsn.show(position)} of the checkpoint, as a restored older copy of its files has")
       case Some(slot) if slot.confirmed.exists(compareUnsigned(_, position) > 0) =>
-        lost(s"was moved to ${Lsn.show(slot.confirmed.get)}, beyond the ${Lsn.show(position)} of the checkpoint")
+        loss(s"was moved to ${Lsn.show(slot.confirmed.get)}, beyond the ${Lsn.show(position)} of the checkpoint")
       case _ => Option.when(facts.publication.isEmpty && origin.isWatched)(droppedPublication(origin))
     }
   }

@@ -10,7 +10,7 @@ import io.epochal.kit.database.SqlText._
 /** Compares the server with the needs of a query. */
 final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer, tables: CdcTables) {
 
-  def wanted(slot: String, publication: Option[String]): Wanted = Wanted(
+  def needsOf(slot: String, publication: Option[String]): CaptureNeeds = CaptureNeeds(
     slot,
     publication.orElse(options.publication).getOrElse(slot),
     options.createsSlot,
@@ -19,9 +19,9 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
     options.operations,
     copies = options.starting == CdcStart.Initial)
 
-  def facts(connection: Connection, wanted: Wanted): ServerFacts = ServerFacts.of(
+  def facts(connection: Connection, needs: CaptureNeeds): ServerFacts = ServerFacts.of(
     connection,
-    wanted,
+    needs,
     ServerFacts.tables(connection, sql"c.oid IN ${Sql.list(tables.all.map(_.facts.oid))}"))
 
   /** The points that are certain without a checkpoint, from which the names of slot and publication may follow.
@@ -31,12 +31,12 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
     *   used is not certain, and the rows may have been copied.
     */
   def points(connection: Connection, ofFirstStart: Boolean): Seq[Point] = {
-    val named = wanted(options.slot.getOrElse(""), None)
+    val own = needsOf(options.slot.getOrElse(""), None)
     val hasSlot = options.slot.nonEmpty
-    val facts = ServerFacts.of(connection, named, tables.all.map(_.facts))
+    val facts = ServerFacts.of(connection, own, tables.all.map(_.facts))
     Preflight.check(
       facts,
-      named.copy(createsSlot = named.createsSlot && (hasSlot || ofFirstStart), copies = named.copies && ofFirstStart),
+      own.copy(createsSlot = own.createsSlot && (hasSlot || ofFirstStart), copies = own.copies && ofFirstStart),
       ofPublication = hasSlot || options.publication.nonEmpty,
       ofSlot = hasSlot && (ofFirstStart || facts.slot.isEmpty))
   }
@@ -48,7 +48,7 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
     */
   def requireReady(): Unit = refuse(server.sql(points(_, ofFirstStart = false)))
 
-  def requireReady(facts: ServerFacts, wanted: Wanted): Unit = refuse(Preflight.check(facts, wanted))
+  def requireReady(facts: ServerFacts, needs: CaptureNeeds): Unit = refuse(Preflight.check(facts, needs))
 
   /** Refuses a snapshot of a standby, which does not report the transactions that its rows lack. */
   def requirePrimary(facts: ServerFacts): Unit = if (facts.server.isStandby)
@@ -66,7 +66,7 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
       throw Conditions.CaptureNotReady(
         "table" -> tables.names,
         "url" -> server.place,
-        "points" -> missing.map(point => s"${point.name}: ${point.found}").mkString("; "),
+        "points" -> missing.map(point => s"${point.name}: ${point.finding}").mkString("; "),
         "sql" -> missing.flatMap(_.mend).mkString(" "))
   }
 
@@ -78,7 +78,7 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
     *   with everything that is missing, or what has changed
     */
   def resume(connection: Connection, origin: CdcOrigin, position: Long, copies: Boolean): ServerFacts = {
-    val needs = wanted(origin.slot, Some(origin.publication)).copy(createsSlot = false, copies = copies)
+    val needs = needsOf(origin.slot, Some(origin.publication)).copy(createsSlot = false, copies = copies)
     val facts = this.facts(connection, needs)
     ResumeCheck.refusal(origin, position, facts, server.place).foreach(throw _)
     requireReady(facts, needs)

@@ -37,9 +37,9 @@ final private class SlotBatch(
     val server = options.server
     server.sql { connection =>
       val check = new ServerCheck(options.copy(createsSlot = false, createsPublication = false), server, tables)
-      val wanted = check.wanted(slot, None).copy(copies = false)
-      val facts = check.facts(connection, wanted)
-      check.requireReady(facts, wanted)
+      val needs = check.needsOf(slot, None).copy(copies = false)
+      val facts = check.facts(connection, needs)
+      check.requireReady(facts, needs)
       val begins = facts.slot.flatMap(_.confirmed).getOrElse(0L)
       val asked = range.from != CommitVersion.First
       if (asked && compareUnsigned(range.from.lsn, begins) < 0)
@@ -52,7 +52,7 @@ final private class SlotBatch(
       val until = if (range.until.isAfter(end, 0)) CommitVersion(end, 0) else range.until
       val from = if (asked) range.from.lsn else begins
       val origin =
-        CdcOrigin(slot, wanted.publication, facts.server.systemId, facts.server.timeline, from, snapshot = false)
+        CdcOrigin(slot, needs.publication, facts.server.systemId, facts.server.timeline, from, snapshot = false)
       val hasMessages = facts.server.major >= 14
       Array(SlotPartition(origin, until, binary && hasMessages, hasMessages))
     }
@@ -96,7 +96,7 @@ final private class SlotFrames(options: CdcOptions, tables: CdcTables, part: Slo
   private val SlotPartition(origin, until, binary, messages) = part
   private val server = options.server
   private val plan = CapturePlan(options, server, tables, binary)
-  private val captured = new CapturedTables(plan, origin)
+  private val capturedTables = new CapturedTables(plan, origin)
   private val stream: SlotStream = server.stream(origin.slot, origin.publication, origin.start, binary, messages)
 
   private var rows = 0L
@@ -135,7 +135,7 @@ final private class SlotFrames(options: CdcOptions, tables: CdcTables, part: Slo
             case begin: Begin if !until.isAfter(begin.commitLsn, 0) => end()
             case relation: Relation =>
               val before = intake.definition(relation.oid)
-              intake.define(relation, Try(captured.capture(relation, before)))
+              intake.define(relation, Try(capturedTables.capture(relation, before)))
             case message => intake.read(message)
           }
       }

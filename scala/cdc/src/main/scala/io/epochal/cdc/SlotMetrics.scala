@@ -10,7 +10,7 @@ import io.epochal.cdc.slot.SlotFacts
   *   its last facts
   * @param age
   *   seconds since they were read
-  * @param received
+  * @param receivedLsn
   *   the log position up to which changes were received
   * @param isIdle
   *   whether nothing waits to be read
@@ -20,22 +20,22 @@ import io.epochal.cdc.slot.SlotFacts
 final private[cdc] case class SlotMetrics(
     slot: Option[SlotFacts],
     age: Double,
-    received: Long,
+    receivedLsn: Long,
     isIdle: Boolean,
     committedAt: Option[Long]) {
 
-  private def lag: Option[Double] = for (facts <- slot; committed <- committedAt)
+  private def lag: Option[Double] = for (facts <- slot; commitTime <- committedAt)
     yield
-      if (isIdle && compareUnsigned(received, facts.end) >= 0) 0.0
-      else math.max(0.0, (facts.now - committed) / 1e6 + age)
+      if (isIdle && compareUnsigned(receivedLsn, facts.end) >= 0) 0.0
+      else math.max(0.0, (facts.now - commitTime) / 1e6 + age)
 
   def metrics: Map[String, String] = {
     def bytes(of: SlotFacts => Option[Long]) = slot.flatMap(of).fold("NaN")(_.toString)
     Map(
       "retainedWalBytes" -> bytes(facts => Some(facts.retained)),
       "safeWalBytes" -> bytes(_.safe),
-      "slotLagBytes" -> bytes(facts => Some(math.max(0L, facts.end - received))),
-      "slotLagSeconds" -> SnapshotProgress.shown(lag.getOrElse(Double.NaN))
+      "slotLagBytes" -> bytes(facts => Some(math.max(0L, facts.end - receivedLsn))),
+      "slotLagSeconds" -> SnapshotProgress.inTenths(lag.getOrElse(Double.NaN))
     ) ++ slot.map("walStatus" -> _.status)
   }
 }

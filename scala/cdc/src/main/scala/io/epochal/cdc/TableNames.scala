@@ -13,8 +13,8 @@ final private[cdc] case class TableNames(byOid: Map[Long, String], isSeveral: Bo
 
   /** The error for a captured table under another name, and for another table under its name. */
   def conflict(oid: Long, name: String): Option[EpochalException] = byOid.get(oid) match {
-    case Some(before) => Option.when(before != name)(TableNames.changed(s"$before is now $name"))
-    case None         => Option.when(byOid.exists(_._2 == name))(TableNames.changed(s"$name was created again"))
+    case Some(before) => Option.when(before != name)(TableNames.error(s"$before is now $name"))
+    case None         => Option.when(byOid.exists(_._2 == name))(TableNames.error(s"$name was created again"))
   }
 
   /** The same, and for a table that the checkpoint does not have, unless all the rows that it ever had are in the log since the first
@@ -24,26 +24,26 @@ final private[cdc] case class TableNames(byOid: Map[Long, String], isSeveral: Bo
     conflict(oid, name).orElse {
       if (byOid.contains(oid)) None
       else if (!isSeveral) Some(another(name))
-      else Option.unless(isWhole)(TableNames.changed(s"$name was added, and may have rows from before"))
+      else Option.unless(isWhole)(TableNames.error(s"$name was added, and may have rows from before"))
     }
 
   /** The error for a table that was renamed, dropped or created again: its new rows may not be published.
     *
     * @param current
     *   tables that have one of the OIDs or one of the names
-    * @param planned
+    * @param plannedTables
     *   tables of the query
     */
-  def change(current: Seq[(Long, String)], planned: Seq[(Long, String)]): Option[EpochalException] = {
-    val dropped = planned.filterNot { case (oid, _) => isSeveral || current.exists(_._1 == oid) }
+  def change(current: Seq[(Long, String)], plannedTables: Seq[(Long, String)]): Option[EpochalException] = {
+    val dropped = plannedTables.filterNot { case (oid, _) => isSeveral || current.exists(_._1 == oid) }
     (current.flatMap { case (oid, name) => conflict(oid, name) } ++
-      dropped.map { case (_, name) => TableNames.changed(s"$name was dropped") }).headOption
+      dropped.map { case (_, name) => TableNames.error(s"$name was dropped") }).headOption
   }
 
   /** The error for tables of the checkpoint that the query leaves out. */
-  def omission(planned: Seq[(Long, String)]): Option[EpochalException] = {
-    val missing = byOid.filterNot { case (oid, _) => planned.exists(_._1 == oid) }.values
-    Option.when(isSeveral && missing.nonEmpty)(TableNames.changed(s"${missing.mkString(", ")} was left out"))
+  def omission(plannedTables: Seq[(Long, String)]): Option[EpochalException] = {
+    val missing = byOid.filterNot { case (oid, _) => plannedTables.exists(_._1 == oid) }.values
+    Option.when(isSeveral && missing.nonEmpty)(TableNames.error(s"${missing.mkString(", ")} was left out"))
   }
 
   /** The name stands for another table than before. */
@@ -56,5 +56,5 @@ final private[cdc] case class TableNames(byOid: Map[Long, String], isSeveral: Bo
 }
 
 private[cdc] object TableNames {
-  def changed(change: String): EpochalException = Conditions.TablesChanged("change" -> change)
+  def error(change: String): EpochalException = Conditions.TablesChanged("change" -> change)
 }

@@ -3,7 +3,7 @@ package io.epochal.cdc
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, Copied, Snapshot, TableKey}
+import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, CopiedTable, Snapshot, TableKey}
 import io.epochal.cdc.value.TypeText
 import io.epochal.core.error.Conditions
 import io.epochal.kit.database.Sql
@@ -45,8 +45,8 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
     if (state.snapshot(number(of)).ranges.nonEmpty && key.isEmpty)
       throw Conditions.SnapshotInterrupted("table" -> table.name)
     val relation =
-      Relation.of(table.oid.toInt, table.schema, table.table, table.identity.head, DefinitionCheck.defined(of))
-    val copied = Copied(
+      Relation.of(table.oid.toInt, table.schema, table.table, table.identity.head, DefinitionCheck.columnsOf(of))
+    val source = CopiedTable(
       number(of),
       table,
       if (tables.isSeveral) relation.withTypes(TypeText.write(columns.map(column => Some(column.kind)))) else relation,
@@ -56,7 +56,7 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
       key
     )
     val check = new DefinitionCheck(options, server, of, watch).checkUnchanged(_, origin.publication)
-    new Snapshot(server, copied, origin.start - 1, threads, check, store, pause)
+    new Snapshot(server, source, origin.start - 1, threads, check, store, pause)
   }
 
   /** Which changes the snapshots contain. */
@@ -64,10 +64,10 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
     if (tables.isSeveral) new ContainedInTables(state, locate)
     else new ContainedChanges(state.snapshot(SnapshotState.OnlyTable), locate)
 
-  private def locate(captured: CapturedTable, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
-    val CdcTable(table, columns) = tables.byOid(Integer.toUnsignedLong(captured.relation.oid)).getOrElse(tables.only)
+  private def locate(target: CapturedTable, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
+    val CdcTable(table, columns) = tables.byOid(Integer.toUnsignedLong(target.relation.oid)).getOrElse(tables.only)
     val key = TableKey.of(table, columns).getOrElse(throw Conditions.SnapshotInterrupted("table" -> table.name))
-    server.look(connection => rows.grouped(MaxKeys).flatMap(key.places(connection, captured, _, bounds)).toVector)
+    server.look(connection => rows.grouped(MaxKeys).flatMap(key.places(connection, target, _, bounds)).toVector)
   }
 }
 

@@ -12,7 +12,7 @@ import io.epochal.kit.source.journal.Frames
 /** Rows with the columns of the table. */
 final private class TypedReader(
     frames: Frames,
-    known: Seq[PostgresColumn],
+    catalog: Seq[PostgresColumn],
     columns: StructType,
     range: Option[CommitRange] = None)
     extends CdcReader(frames, columns, range) {
@@ -20,14 +20,14 @@ final private class TypedReader(
   private var reader: RowReader = _
 
   override protected def use(relation: Relation): Unit = {
-    val sent = relation.columns.map { column =>
-      known.find(found => found.name == column.name && TypedReader.isSame(found.oid.toInt, column.typeOid)).getOrElse {
+    val layout = relation.columns.map { column =>
+      catalog.find(one => one.name == column.name && TypedReader.isSame(one.oid.toInt, column.typeOid)).getOrElse {
         if (schema.fieldNames.contains(column.name))
           throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
-        known.head.copy(name = column.name)
+        catalog.head.copy(name = column.name)
       }
     }
-    reader = new RowReader(relation.name, sent, schema)
+    reader = new RowReader(relation.name, layout, schema)
   }
 
   override protected def readOld(at: Int): Int = reader.tuple(buffer, at + 1, before)

@@ -65,10 +65,10 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
   }
 
   on("the end of a snapshot is known from the pace of this run, once it has copied rows") {
-    val begun = SnapshotProgress(tables = 2, left = 2, rows = 100, before = 100, expected = Some(1000), seconds = 5)
+    val begun = SnapshotProgress(tables = 2, left = 2, rows = 100, before = 100, total = Some(1000), seconds = 5)
     assert(begun.secondsLeft.isNaN)
     assert(begun.copy(rows = 200).secondsLeft == 40)
-    assert(begun.copy(rows = 200, expected = None).secondsLeft.isNaN)
+    assert(begun.copy(rows = 200, total = None).secondsLeft.isNaN)
     // The estimate was too low.
     assert(begun.copy(rows = 2000).metrics("snapshotRowsExpected") == "2000")
     assert(begun.copy(rows = 2000).secondsLeft == 0)

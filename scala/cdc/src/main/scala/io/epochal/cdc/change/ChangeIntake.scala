@@ -48,7 +48,7 @@ final private[cdc] class ChangeIntake(
   private var isQueueing = snapshot.preparedUntil != 0
 
   /** The transaction that the server must send first; None once it has. */
-  private var expected = initial.last
+  private var due = initial.last
 
   /** The last transaction that began; and the last one that ended, if it had no rows. */
   private var latest = initial.last.map(_.transaction)
@@ -56,19 +56,19 @@ final private[cdc] class ChangeIntake(
 
   /** A transaction whose end has not arrived.
     *
-    * @param stored
+    * @param part
     *   what the journal has of it
     * @param isContained
     *   as in [[SnapshotView]]
     */
   final private class OpenTransaction(
       val transaction: CommittedTransaction,
-      val stored: Option[StoredTransaction],
+      val part: Option[StoredTransaction],
       val isContained: Option[(CapturedTable, Bytes) => Boolean]) {
     val crc = new CRC32C
     var ordinal = 0L
     var isInFrame = false
-    def isStored: Boolean = stored.exists(part => part.isComplete || ordinal < part.ordinal)
+    def isStored: Boolean = part.exists(part => part.isComplete || ordinal < part.ordinal)
   }
 
   /** Whether a frame is due at some time. */
@@ -82,7 +82,7 @@ final private[cdc] class ChangeIntake(
         isQueueing = false
         accept(begin)
       case _: Begin | _: Commit | _: Change if isQueueing =>
-        queue += message.copied
+        queue += message.deepCopy
         queuedBytes += message.size
         if (queuedBytes >= frameBytes) release()
       case other =>
@@ -120,7 +120,7 @@ final private[cdc] class ChangeIntake(
     case change: Change =>
       problems.get(change.relation).filterNot(_ => isContained).foreach(throw _)
       tables.get(change.relation).foreach(add(_, change))
-    case truncate: Truncate => emptied(truncate).foreach(put(_, RowChange.Truncate, None, None))
+    case truncate: Truncate => truncations(truncate).foreach(put(_, RowChange.Truncate, None, None))
     case _                  => ()
   }
 
@@ -134,7 +134,7 @@ final private[cdc] class ChangeIntake(
       state = frame.after
       frame
     }
-    part.foreach { case (open, stored) => builder.begin(open.transaction, stored.ordinal, open.crc) }
+    part.foreach { case (open, part) => builder.begin(open.transaction, part.ordinal, open.crc) }
     frame
   }
 
@@ -149,23 +149,23 @@ final private[cdc] class ChangeIntake(
     (isNoted || initial.runs.forall(run => compareUnsigned(transaction.lsn, run.lsn) >= 0))
 
   private def start(begin: Begin): Unit = {
-    val stored = expected
-    expected = None
-    stored.map(_.transaction).filterNot(isSame(_, begin)).foreach(last => throw moved(last, begin))
-    val transaction = stored.map(_.transaction).getOrElse {
-      latest.filter(last => compareUnsigned(begin.commitLsn, last.lsn) <= 0).foreach(last => throw moved(last, begin))
+    val part = due
+    due = None
+    part.map(_.transaction).filterNot(isSame(_, begin)).foreach(last => throw gap(last, begin))
+    val transaction = part.map(_.transaction).getOrElse {
+      latest.filter(last => compareUnsigned(begin.commitLsn, last.lsn) <= 0).foreach(last => throw gap(last, begin))
       val stamp = latest.map(_.stamp + 1).foldLeft(math.max(begin.committedAt, initial.snapshotStamp))(math.max)
       CommittedTransaction(begin.commitLsn, begin.xid, begin.committedAt, stamp)
     }
     latest = Some(transaction)
-    current = Some(new OpenTransaction(transaction, stored, snapshot.of(begin.commitLsn, begin.xid)))
+    current = Some(new OpenTransaction(transaction, part, snapshot.of(begin.commitLsn, begin.xid)))
   }
 
   private def isSame(one: CommittedTransaction, begin: Begin): Boolean =
     one.lsn == begin.commitLsn && one.xid == begin.xid && one.committedAt == begin.committedAt
 
   /** The error for a server that does not send the transaction that must follow. */
-  private def moved(due: CommittedTransaction, begin: Begin): EpochalException = Conditions.SlotMoved(
+  private def gap(due: CommittedTransaction, begin: Begin): EpochalException = Conditions.SlotMoved(
     "slot" -> slot,
     "url" -> url,
     "expected" -> s"${Integer.toUnsignedString(due.xid)} at ${Lsn.show(due.lsn)}",
@@ -176,7 +176,7 @@ final private[cdc] class ChangeIntake(
       if (open.isInFrame) {
         builder.end(complete = true): Unit
         empty = None
-      } else if (open.stored.isEmpty) empty = Some(open.transaction)
+      } else if (open.part.isEmpty) empty = Some(open.transaction)
     }
     current = None
   }
@@ -208,7 +208,7 @@ final private[cdc] class ChangeIntake(
   }
 
   /** The tables of a TRUNCATE for which a row is delivered. */
-  def emptied(truncate: Truncate): Seq[CapturedTable] = {
+  def truncations(truncate: Truncate): Seq[CapturedTable] = {
     release()
     truncate.relations
       .flatMap(tables.get)
@@ -238,9 +238,9 @@ final private[cdc] class ChangeIntake(
       open.crc.update(bytes.array, bytes.offset, bytes.length)
     }
     open.ordinal += change.ordinals
-    if (open.stored.exists(part => part.ordinal == open.ordinal && part.crc != open.crc.getValue.toInt)) {
+    if (open.part.exists(part => part.ordinal == open.ordinal && part.crc != open.crc.getValue.toInt)) {
       val CommittedTransaction(lsn, xid, at, _) = open.transaction
-      throw moved(open.transaction, Begin(lsn, at, xid))
+      throw gap(open.transaction, Begin(lsn, at, xid))
     }
   }
 
@@ -266,7 +266,7 @@ final private[cdc] class ChangeIntake(
     problems -= relation.oid
     tables -= relation.oid
     table match {
-      case Success(captured)                       => tables ++= captured.map(relation.oid -> _)
+      case Success(one)                            => tables ++= one.map(relation.oid -> _)
       case Failure(NonFatal(error)) if isContained => problems += relation.oid -> error
       case Failure(error)                          => throw error
     }

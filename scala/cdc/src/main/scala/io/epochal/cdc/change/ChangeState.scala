@@ -24,7 +24,7 @@ final private[cdc] case class ChangeState(
 
   def snapshot(table: Int): SnapshotState = snapshots.getOrElse(table, SnapshotState.Empty)
 
-  def updated(table: Int, snapshot: SnapshotState): ChangeState = copy(snapshots = snapshots + (table -> snapshot))
+  def withSnapshot(table: Int, snapshot: SnapshotState): ChangeState = copy(snapshots = snapshots + (table -> snapshot))
 
   /** The snapshots of the server in which rows were read. */
   def runs: Iterable[ServerSnapshot] = snapshots.values.flatMap(_.runs)
@@ -40,16 +40,16 @@ final private[cdc] case class ChangeState(
       definitions ++ frame.definitions.map(relation => relation.oid -> relation),
       if (frame.note.isEmpty) snapshots
       else
-        snapshots ++ SnapshotState.readNote(frame.note).map { case (table, noted) =>
-          table -> snapshot(table).after(ofSnapshot.lastOption, noted)
+        snapshots ++ SnapshotState.readNote(frame.note).map { case (table, progress) =>
+          table -> snapshot(table).after(ofSnapshot.lastOption, progress)
         }
     )
   }
 
   /** The state after a transaction without rows, if it is newer. */
   def after(witness: Option[CommittedTransaction]): ChangeState = witness
-    .filter(seen => last.forall(known => java.lang.Long.compareUnsigned(seen.lsn, known.transaction.lsn) > 0))
-    .fold(this)(seen => copy(last = Some(StoredTransaction(seen, ordinal = 0, crc = 0, isComplete = true))))
+    .filter(marker => last.forall(part => java.lang.Long.compareUnsigned(marker.lsn, part.transaction.lsn) > 0))
+    .fold(this)(marker => copy(last = Some(StoredTransaction(marker, ordinal = 0, crc = 0, isComplete = true))))
 
   def toBytes: Array[Byte] = {
     val fields = ChangeState.mapper.createObjectNode().put("v", ChangeState.Version)
@@ -98,8 +98,8 @@ private[cdc] object ChangeState {
     )
   }
 
-  private def write(written: StoredTransaction, fields: ObjectNode): Unit = {
-    val StoredTransaction(CommittedTransaction(lsn, xid, at, stamp), ordinal, crc, isComplete) = written
+  private def write(part: StoredTransaction, fields: ObjectNode): Unit = {
+    val StoredTransaction(CommittedTransaction(lsn, xid, at, stamp), ordinal, crc, isComplete) = part
     fields.put("lsn", lsn).put("xid", xid).put("committedAt", at).put("stamp", stamp)
     fields.put("ordinal", ordinal).put("crc", crc).put("complete", isComplete): Unit
   }

@@ -74,7 +74,7 @@ final private[cdc] class FrameBuilder {
     *   whether it ends here; if not, the next frame continues it
     */
   def end(complete: Boolean): Option[StoredTransaction] = {
-    val written = open.map { current =>
+    val part = open.map { current =>
       val CommittedTransaction(lsn, xid, at, stamp) = current.transaction
       val crc = current.crc.getValue.toInt
       if (current.rows > 0) {
@@ -88,7 +88,7 @@ final private[cdc] class FrameBuilder {
       StoredTransaction(current.transaction, current.ordinal, crc, complete)
     }
     open = None
-    written
+    part
   }
 
   /** Moves the ordinals of the frame's only transaction, which has ended. */

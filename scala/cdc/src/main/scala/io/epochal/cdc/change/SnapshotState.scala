@@ -35,13 +35,13 @@ final private[cdc] case class SnapshotState(
 
   /** The state after a frame with this note.
     *
-    * @param written
+    * @param part
     *   the rows of the snapshot in the frame
     */
-  def after(written: Option[StoredTransaction], noted: SnapshotState): SnapshotState = noted.copy(
-    rows = written.fold(math.max(rows, noted.rows))(_.ordinal),
-    stamp = written.foldLeft(math.max(stamp, noted.stamp))((known, rows) => math.max(known, rows.transaction.stamp)),
-    ranges = ranges ++ noted.ranges
+  def after(part: Option[StoredTransaction], note: SnapshotState): SnapshotState = note.copy(
+    rows = part.fold(math.max(rows, note.rows))(_.ordinal),
+    stamp = part.foldLeft(math.max(stamp, note.stamp))((known, rows) => math.max(known, rows.transaction.stamp)),
+    ranges = ranges ++ note.ranges
   )
 
   def write(fields: ObjectNode): Unit = {

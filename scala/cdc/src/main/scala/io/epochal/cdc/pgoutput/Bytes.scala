@@ -7,5 +7,5 @@ final private[cdc] case class Bytes(array: Array[Byte], offset: Int, length: Int
   def toArray: Array[Byte] = Arrays.copyOfRange(array, offset, offset + length)
 
   /** The same in an array of its own. */
-  def copied: Bytes = Bytes(toArray, 0, length)
+  def deepCopy: Bytes = Bytes(toArray, 0, length)
 }

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 sealed private[cdc] trait Message {
 
   /** The same, independent of the bytes from which it was read. */
-  def copied: Message = this
+  def deepCopy: Message = this
 
   /** About how many bytes it occupies. */
   def size: Int = 32
@@ -41,7 +41,7 @@ private[cdc] object Message {
     */
   final case class Change(kind: ChangeKind, relation: Int, old: Option[OldTuple], after: Option[Bytes])
       extends Message {
-    override def copied: Change = copy(old = old.map(_.copied), after = after.map(_.copied))
+    override def deepCopy: Change = copy(old = old.map(_.deepCopy), after = after.map(_.deepCopy))
     override def size: Int = old.fold(0)(_.bytes.length) + after.fold(0)(_.length)
   }
 
@@ -137,9 +137,9 @@ private[cdc] object Message {
         val old = in.get() match {
           case 'N' => None
           case present =>
-            val found = oldTuple(present.toChar, in)
+            val actual = oldTuple(present.toChar, in)
             kind(in, 'N')
-            Some(found)
+            Some(actual)
         }
         Change(ChangeKind.Update, relation, old, Some(tuple(in)))
       case 'D' =>
@@ -176,9 +176,9 @@ private[cdc] object Message {
     case other     => throw new IllegalArgumentException(s"an unknown kind of tuple: $other")
   }
 
-  private def kind(in: ByteBuffer, expected: Char): Unit = {
-    val found = in.get().toChar
-    require(found == expected, s"an unknown kind of tuple: $found")
+  private def kind(in: ByteBuffer, expectedKind: Char): Unit = {
+    val actual = in.get().toChar
+    require(actual == expectedKind, s"an unknown kind of tuple: $actual")
   }
 
   /** Skips a tuple: int16 columns, then for each its kind and, with a value, int32 length and the value. */

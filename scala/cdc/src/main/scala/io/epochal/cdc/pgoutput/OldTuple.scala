@@ -10,5 +10,5 @@ final private[cdc] case class OldTuple(whole: Boolean, bytes: Bytes) {
   /** The letter that marks it in messages and frames. */
   def kind: Char = if (whole) 'O' else 'K'
 
-  def copied: OldTuple = copy(bytes = bytes.copied)
+  def deepCopy: OldTuple = copy(bytes = bytes.deepCopy)
 }

@@ -80,17 +80,17 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
 
   /** Our error for one of the driver's. */
   def explain(error: SQLException): EpochalException = {
-    val shown = settings.redact(error)
+    val safe = settings.redact(error)
     val state = Option(error.getSQLState).getOrElse("")
     if (isOfPooler(error))
-      Conditions.PoolerRefused.because(shown)("url" -> place, "reason" -> shown.getMessage)
+      Conditions.PoolerRefused.because(safe)("url" -> place, "reason" -> safe.getMessage)
     else if (state.startsWith("08") || state.startsWith("57P"))
-      Conditions.DatabaseUnreachable.because(shown)("url" -> place, "reason" -> shown.getMessage)
+      Conditions.DatabaseUnreachable.because(safe)("url" -> place, "reason" -> safe.getMessage)
     else if (state.startsWith("28"))
-      Conditions.LoginRefused.because(shown)("url" -> place, "reason" -> shown.getMessage)
+      Conditions.LoginRefused.because(safe)("url" -> place, "reason" -> safe.getMessage)
     else
       Conditions.DatabaseError
-        .because(shown)("url" -> place, "step" -> "capturing changes", "reason" -> shown.getMessage, "state" -> state)
+        .because(safe)("url" -> place, "step" -> "capturing changes", "reason" -> safe.getMessage, "state" -> state)
   }
 
   private def inUse(slot: String): EpochalException = {
@@ -129,8 +129,8 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
     */
   private def refusePooler(connection: Connection): Unit =
     if (connection.unwrap(classOf[PGConnection]).getBackendPID != process(connection)) {
-      val seen = Using.resource(login(Map.empty))(other => Seq.fill(3)(process(connection) -> process(other)))
-      if (seen.distinct.size > 1 || seen.exists(pair => pair._1 == pair._2))
+      val pairs = Using.resource(login(Map.empty))(other => Seq.fill(3)(process(connection) -> process(other)))
+      if (pairs.distinct.size > 1 || pairs.exists(pair => pair._1 == pair._2))
         throw Conditions.PoolerRefused("url" -> place, "reason" -> "several connections share a session of the server")
       try login(ForReplication).close()
       catch { case error: SQLException if !isOfPooler(error) => () }

@@ -33,13 +33,13 @@ private[slot] object Interruption {
 
   /** Runs statements of a connection, for two seconds at most. */
   def limit[A](connection: Connection)(body: => A): A = {
-    val begun = System.nanoTime()
-    looking(connection, System.nanoTime() - begun > LimitNanos)(body)
+    val startNanos = System.nanoTime()
+    looking(connection, System.nanoTime() - startNanos > LimitNanos)(body)
   }
 
   private def looking[A](connection: Connection, isDue: => Boolean)(body: => A): A = {
-    val seen = new AtomicInteger
-    val look: Runnable = () => if (isDue) end(connection, seen.getAndIncrement())
+    val lookCount = new AtomicInteger
+    val look: Runnable = () => if (isDue) end(connection, lookCount.getAndIncrement())
     val looks = timer.scheduleWithFixedDelay(look, Pause, Pause, TimeUnit.MILLISECONDS)
     try body
     finally looks.cancel(false): Unit

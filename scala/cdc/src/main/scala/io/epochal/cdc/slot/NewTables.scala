@@ -14,13 +14,13 @@ private[cdc] object NewTables {
     *   which must exist, and its slot as well: the changes of that transaction and of later ones are sent
     */
   def since(connection: Connection, server: Server, publication: String, schemas: Seq[String]): Option[Long] = {
-    val published =
+    val publishedSchemas =
       if (server.major < 15) Sql.raw("SELECT 0")
       else
         sql"""SELECT count(*) FROM pg_publication_namespace s JOIN pg_namespace n ON n.oid = s.pnnspid
              |WHERE s.pnpubid = p.oid AND n.nspname IN ${Sql.list(schemas)}"""
     sql"""SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS since FROM pg_publication p
-         |WHERE p.pubname = $publication AND (p.puballtables OR ($published) = ${schemas.size})"""
+         |WHERE p.pubname = $publication AND (p.puballtables OR ($publishedSchemas) = ${schemas.size})"""
       .query(connection)(_.getLong("since"))
       .headOption
   }

@@ -5,4 +5,4 @@ package io.epochal.cdc.slot
   * @param mend
   *   SQL, or a setting, that mends it; None: nothing is wrong
   */
-final private[cdc] case class Point(name: String, found: String, severity: Severity, mend: Option[String])
+final private[cdc] case class Point(name: String, finding: String, severity: Severity, mend: Option[String])

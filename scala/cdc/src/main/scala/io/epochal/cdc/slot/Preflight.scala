@@ -12,13 +12,17 @@ private[cdc] object Preflight {
     * @param ofSlot
     *   the same of the slot
     */
-  def check(facts: ServerFacts, wanted: Wanted, ofPublication: Boolean = true, ofSlot: Boolean = true): Seq[Point] =
-    server(facts, wanted) ++ facts.tables.flatMap(table(_, facts, wanted)) ++
-      (if (ofPublication) publication(facts, wanted) else Nil) ++ (if (ofSlot) slot(facts, wanted) else Nil)
+  def check(
+      facts: ServerFacts,
+      needs: CaptureNeeds,
+      ofPublication: Boolean = true,
+      ofSlot: Boolean = true): Seq[Point] =
+    server(facts, needs) ++ facts.tables.flatMap(table(_, facts, needs)) ++
+      (if (ofPublication) publication(facts, needs) else Nil) ++ (if (ofSlot) slot(facts, needs) else Nil)
 
-  private def server(facts: ServerFacts, wanted: Wanted): Seq[Point] = {
+  private def server(facts: ServerFacts, needs: CaptureNeeds): Seq[Point] = {
     val server = facts.server
-    val needed = facts.slot.isEmpty && wanted.createsSlot
+    val needed = facts.slot.isEmpty && needs.createsSlot
     Seq(
       point("server version", server.major.toString, server.major >= 13)("/* upgrade to PostgreSQL 13 or newer */"),
       point("wal_level", walLevel(server), server.effectiveWalLevel == "logical" || server.raisesWalLevel)(
@@ -64,11 +68,11 @@ private[cdc] object Preflight {
       s"${server.walLevel}, in effect ${server.effectiveWalLevel}"
     else server.walLevel
 
-  private def table(table: TableFacts, facts: ServerFacts, wanted: Wanted): Seq[Point] = {
+  private def table(table: TableFacts, facts: ServerFacts, needs: CaptureNeeds): Seq[Point] = {
     val place = s"table ${table.name}"
-    val published = facts.publication.fold(Set("insert", "update", "delete", "truncate"))(_.operations)
-    val changes = published("update") || published("delete")
-    val identified = table.identity match {
+    val sends = facts.publication.fold(Set("insert", "update", "delete", "truncate"))(_.operations)
+    val changes = sends("update") || sends("delete")
+    val hasIdentity = table.identity match {
       case "f" => true
       case "d" => table.primaryKey.nonEmpty
       case "i" => table.identityColumns.nonEmpty
@@ -82,106 +86,103 @@ private[cdc] object Preflight {
         s"ALTER TABLE ${table.sql} SET LOGGED;"),
       point(s"$place, SELECT", if (table.isReadable) "granted" else "not granted", table.isReadable)(
         s"GRANT USAGE ON SCHEMA ${name(table.schema)} TO ${name(facts.server.role)}; GRANT SELECT ON ${table.sql} TO ${name(facts.server.role)};"),
-      point(s"$place, replica identity", identityOf(table), identified || !changes)(
+      point(s"$place, replica identity", identityOf(table), hasIdentity || !changes)(
         if (table.primaryKey.nonEmpty) s"ALTER TABLE ${table.sql} REPLICA IDENTITY DEFAULT;"
         else s"$full /* or add a primary key */"),
       point(
         s"$place, preimages",
-        if (wanted.preimages) "wanted" else "not wanted",
-        !wanted.preimages || table.identity == "f")(full)
+        if (needs.preimages) "wanted" else "not wanted",
+        !needs.preimages || table.identity == "f")(full)
     ) ++ Option.when(table.isFiltered)(
-      point(s"$place, row-level security", s"hides rows from ${facts.server.role}", !wanted.copies)(
+      point(s"$place, row-level security", s"hides rows from ${facts.server.role}", !needs.copies)(
         s"ALTER ROLE ${name(facts.server.role)} BYPASSRLS;")
     ) ++ Some(table.children.diff(facts.tables.map(_.name)))
       .filter(_.nonEmpty)
       .map(apart => Point(s"$place, inheritance", s"without the rows of ${apart.mkString(", ")}", Warning, None))
   }
 
-  private def publication(facts: ServerFacts, wanted: Wanted): Seq[Point] = {
+  private def publication(facts: ServerFacts, needs: CaptureNeeds): Seq[Point] = {
     val tables = facts.tables.map(_.rows).mkString(", ")
     val isPartitioned = facts.tables.exists(_.kind == "p")
-    val quoted = name(wanted.publication)
+    val sqlName = name(needs.publication)
     val options = if (isPartitioned) " WITH (publish_via_partition_root = true)" else ""
     facts.publication match {
       case None =>
-        val creates = wanted.createsPublication && facts.server.createsPublications && facts.tables.forall(_.isOwned)
+        val creates = needs.createsPublication && facts.server.createsPublications && facts.tables.forall(_.isOwned)
         Seq(
-          point(s"publication ${wanted.publication}", if (creates) "will be created" else "does not exist", creates)(
-            s"CREATE PUBLICATION $quoted FOR TABLE $tables$options; /* as the owner of the tables */"))
-      case Some(found) =>
-        val unpublished = facts.tables.filterNot(table => found.tables.contains(table.name))
-        val filtered = facts.tables.flatMap(table => found.tables.get(table.name).flatMap(_.filter).map(table -> _))
-        val lacking = wanted.operations -- found.operations
-        val place = s"publication ${found.name}"
+          point(s"publication ${needs.publication}", if (creates) "will be created" else "does not exist", creates)(
+            s"CREATE PUBLICATION $sqlName FOR TABLE $tables$options; /* as the owner of the tables */"))
+      case Some(own) =>
+        val absent = facts.tables.filterNot(table => own.tables.contains(table.name))
+        val filters = facts.tables.flatMap(table => own.tables.get(table.name).flatMap(_.filter).map(table -> _))
+        val lacking = needs.operations -- own.operations
+        val place = s"publication ${own.name}"
         Seq(
           point(
             place,
-            if (unpublished.isEmpty) "publishes the tables" else s"lacks ${unpublished.map(_.name).mkString(", ")}",
-            unpublished.isEmpty)(s"ALTER PUBLICATION $quoted ADD TABLE ${unpublished.map(_.rows).mkString(", ")};"),
+            if (absent.isEmpty) "publishes the tables" else s"lacks ${absent.map(_.name).mkString(", ")}",
+            absent.isEmpty)(s"ALTER PUBLICATION $sqlName ADD TABLE ${absent.map(_.rows).mkString(", ")};"),
           point(
             s"$place, partitions",
-            if (found.viaRoot) "as their root" else "by themselves",
-            !isPartitioned || found.viaRoot)(s"ALTER PUBLICATION $quoted SET (publish_via_partition_root = true);"),
+            if (own.viaRoot) "as their root" else "by themselves",
+            !isPartitioned || own.viaRoot)(s"ALTER PUBLICATION $sqlName SET (publish_via_partition_root = true);"),
           point(
             s"$place, row filters",
-            if (filtered.isEmpty) "none" else filtered.map(_._2).mkString(", "),
-            filtered.isEmpty)(
-            s"BEGIN; ${filtered.map(one => unfiltered(quoted, one._1, found)).mkString(" ")} COMMIT; /* a filter turns updates into inserts and deletes */"),
-          point(s"$place, operations", found.operations.toSeq.sorted.mkString(", "), lacking.isEmpty)(
-            s"ALTER PUBLICATION $quoted SET (publish = '${PublicationFacts.Operations.mkString(", ")}'); /* or set {option:operations} */")
+            if (filters.isEmpty) "none" else filters.map(_._2).mkString(", "),
+            filters.isEmpty)(
+            s"BEGIN; ${filters.map(one => republish(sqlName, one._1, own)).mkString(" ")} COMMIT; /* a filter turns updates into inserts and deletes */"),
+          point(s"$place, operations", own.operations.toSeq.sorted.mkString(", "), lacking.isEmpty)(
+            s"ALTER PUBLICATION $sqlName SET (publish = '${PublicationFacts.Operations.mkString(", ")}'); /* or set {option:operations} */")
         )
     }
   }
 
-  private def slot(facts: ServerFacts, wanted: Wanted): Seq[Point] = facts.slot match {
+  private def slot(facts: ServerFacts, needs: CaptureNeeds): Seq[Point] = facts.slot match {
     case None =>
       Seq(
-        point(
-          s"slot ${wanted.slot}",
-          if (wanted.createsSlot) "will be created" else "does not exist",
-          wanted.createsSlot)(
-          s"SELECT pg_create_logical_replication_slot('${wanted.slot}', 'pgoutput'${facts.server.failoverArgument});"))
-    case Some(found) =>
-      val drop = s"SELECT pg_drop_replication_slot('${found.name}'); /* and start with a new checkpoint */"
+        point(s"slot ${needs.slot}", if (needs.createsSlot) "will be created" else "does not exist", needs.createsSlot)(
+          s"SELECT pg_create_logical_replication_slot('${needs.slot}', 'pgoutput'${facts.server.failoverArgument});"))
+    case Some(own) =>
+      val drop = s"SELECT pg_drop_replication_slot('${own.name}'); /* and start with a new checkpoint */"
       Seq(
-        point(s"slot ${found.name}, plugin", found.plugin, found.plugin == "pgoutput")(drop),
-        point(s"slot ${found.name}, database", found.database, found.database == facts.server.database)(
-          s"/* connect to the database ${found.database}, or name another slot */"),
-        point(s"slot ${found.name}, two-phase", if (found.twoPhase) "on" else "off", !found.twoPhase)(drop),
+        point(s"slot ${own.name}, plugin", own.plugin, own.plugin == "pgoutput")(drop),
+        point(s"slot ${own.name}, database", own.database, own.database == facts.server.database)(
+          s"/* connect to the database ${own.database}, or name another slot */"),
+        point(s"slot ${own.name}, two-phase", if (own.twoPhase) "on" else "off", !own.twoPhase)(drop),
         point(
-          s"slot ${found.name}, state",
-          found.invalidation.fold(found.status)(reason => s"${found.status}: $reason"),
-          found.status != "lost" && found.invalidation.isEmpty)(drop),
+          s"slot ${own.name}, state",
+          own.invalidation.fold(own.status)(reason => s"${own.status}: $reason"),
+          own.status != "lost" && own.invalidation.isEmpty)(drop),
         point(
-          s"slot ${found.name}, reader",
-          found.user.fold("none")(user => s"process ${user.process} for ${user.seconds} s"),
+          s"slot ${own.name}, reader",
+          own.user.fold("none")(user => s"process ${user.process} for ${user.seconds} s"),
           ok = true)(""),
         // The server removes what it retains beyond the limit at its next checkpoint.
         Point(
-          s"slot ${found.name}, retained",
-          s"${found.retained} bytes${found.safe.fold("")(safe => s", lost after $safe more")}",
-          if (found.status == "unreserved") Warning else Fine,
+          s"slot ${own.name}, retained",
+          s"${own.retained} bytes${own.safe.fold("")(safe => s", lost after $safe more")}",
+          if (own.status == "unreserved") Warning else Fine,
           None
         )
       ) ++ Option.when(facts.server.hasFailover)(Point(
-        s"slot ${found.name}, failover",
-        if (found.failover) "on"
+        s"slot ${own.name}, failover",
+        if (own.failover) "on"
         else
-          s"off: ALTER_REPLICATION_SLOT ${found.name} (FAILOVER true), with replication=database, lets standbys have it",
-        if (found.failover) Fine else Warning,
+          s"off: ALTER_REPLICATION_SLOT ${own.name} (FAILOVER true), with replication=database, lets standbys have it",
+        if (own.failover) Fine else Warning,
         None
       ))
   }
 
   /** Publishes a table again, without its filter; other tables of the publication stay. */
-  private def unfiltered(publication: String, table: TableFacts, found: PublicationFacts): String = {
+  private def republish(publication: String, table: TableFacts, own: PublicationFacts): String = {
     val columns =
-      found.tables.get(table.name).filter(_.isListed).fold("")(_.columns.map(name).mkString(" (", ", ", ")"))
+      own.tables.get(table.name).filter(_.isListed).fold("")(_.columns.map(name).mkString(" (", ", ", ")"))
     s"ALTER PUBLICATION $publication DROP TABLE ${table.rows}; ALTER PUBLICATION $publication ADD TABLE ${table.rows}$columns;"
   }
 
-  private def point(name: String, found: String, ok: Boolean)(mend: => String): Point =
-    Point(name, found, if (ok) Fine else Missing, Option.unless(ok)(mend))
+  private def point(name: String, finding: String, ok: Boolean)(mend: => String): Point =
+    Point(name, finding, if (ok) Fine else Missing, Option.unless(ok)(mend))
 
   private def identityOf(table: TableFacts): String = table.identity match {
     case "f"                             => "FULL"

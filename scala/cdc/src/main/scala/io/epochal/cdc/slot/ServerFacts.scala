@@ -14,8 +14,8 @@ final private[cdc] case class ServerFacts(
 
 private[cdc] object ServerFacts {
 
-  def of(connection: Connection, wanted: Wanted, tables: Seq[TableFacts]): ServerFacts =
-    ServerFacts(server(connection), slot(connection, wanted.slot), publication(connection, wanted.publication), tables)
+  def of(connection: Connection, needs: CaptureNeeds, tables: Seq[TableFacts]): ServerFacts =
+    ServerFacts(server(connection), slot(connection, needs.slot), publication(connection, needs.publication), tables)
 
   /** A name in SQL for people: quoted only where necessary. */
   def name(text: String): String =
@@ -118,11 +118,11 @@ private[cdc] object ServerFacts {
          |FROM pg_publication p WHERE p.pubname = $name"""
       .query(connection) { rows =>
         val operations = PublicationFacts.Operations.filter(name => rows.getBoolean(s"pub$name"))
-        PublicationFacts(name, operations.toSet, rows.getBoolean("pubviaroot"), published(connection, name))
+        PublicationFacts(name, operations.toSet, rows.getBoolean("pubviaroot"), publishedTables(connection, name))
       }
       .headOption
 
-  private def published(connection: Connection, publication: String): Map[String, PublishedTable] =
+  private def publishedTables(connection: Connection, publication: String): Map[String, PublishedTable] =
     // Of a publication of partitions by themselves, the view has only these.
     sql"""SELECT format('%s.%s', t.schemaname, t.tablename) AS name, to_jsonb(t)->>'rowfilter' AS filter,
          |  ARRAY(SELECT jsonb_array_elements_text(to_jsonb(t)->'attnames')) AS columns, EXISTS (

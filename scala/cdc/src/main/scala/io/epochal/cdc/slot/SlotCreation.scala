@@ -62,13 +62,13 @@ private[cdc] object SlotCreation {
 
   /** The oldest transactions that may keep a process waiting, with their ages. */
   private def running(connection: Connection, process: Int): String = {
-    val found =
+    val transactions =
       sql"""SELECT 'process ' || pid AS holder, extract(epoch FROM clock_timestamp() - xact_start)::bigint AS seconds
            |FROM pg_stat_activity
            |WHERE pid <> $process AND (backend_xid IS NOT NULL OR pid = ANY(pg_blocking_pids($process)))
            |UNION ALL SELECT format('PREPARE TRANSACTION %L', gid), extract(epoch FROM clock_timestamp() - prepared)::bigint
            |FROM pg_prepared_xacts ORDER BY seconds DESC NULLS LAST LIMIT 10""".query(connection)(rows =>
         rows.getString("holder") -> Sql.long(rows, "seconds"))
-    found.map { case (holder, seconds) => holder + seconds.fold("")(age => s" ($age s)") }.mkString(", ")
+    transactions.map { case (holder, seconds) => holder + seconds.fold("")(age => s" ($age s)") }.mkString(", ")
   }
 }

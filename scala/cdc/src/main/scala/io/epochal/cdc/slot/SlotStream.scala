@@ -39,8 +39,8 @@ final private[cdc] class SlotStream(
       .withSlotOption("proto_version", 1)
       // The driver puts values in quotes as they are.
       .withSlotOption("publication_names", Sql.quoted(publication).replace("'", "''"))
-    val typed = if (binary) plain.withSlotOption("binary", true) else plain
-    (if (messages) typed.withSlotOption("messages", true) else typed).start()
+    val typedStream = if (binary) plain.withSlotOption("binary", true) else plain
+    (if (messages) typedStream.withSlotOption("messages", true) else typedStream).start()
   }
 
   private def StatusSeconds = 5
@@ -48,8 +48,8 @@ final private[cdc] class SlotStream(
   /** When the last poll began, and when a message last arrived or nobody polled. */
   @volatile private var polledAt, heardAt = System.nanoTime()
   @volatile private var isPolling = false
-  @volatile private var confirmed = from
-  private var heard = received
+  @volatile private var confirmedLsn = from
+  private var heardLsn = received
 
   /** The next message, valid until the next call; null if none has arrived. */
   def poll(): Bytes = {
@@ -59,8 +59,8 @@ final private[cdc] class SlotStream(
     isPolling = true
     val message = stream.readPending()
     isPolling = false
-    if (message != null || heard != received) {
-      heard = received
+    if (message != null || heardLsn != received) {
+      heardLsn = received
       heardAt = now
     }
     if (message == null) null
@@ -83,11 +83,11 @@ final private[cdc] class SlotStream(
   def received: Long = stream.getLastReceiveLSN.asLong
 
   /** The position up to which everything was received: the server does not repeat one that was confirmed to it. */
-  def known: Long = if (java.lang.Long.compareUnsigned(confirmed, received) > 0) confirmed else received
+  def known: Long = if (java.lang.Long.compareUnsigned(confirmedLsn, received) > 0) confirmedLsn else received
 
   /** Reports that the server need not keep what comes before a position. */
   def confirm(lsn: Long): Unit = {
-    confirmed = lsn
+    confirmedLsn = lsn
     val position = LogSequenceNumber.valueOf(lsn)
     stream.setFlushedLSN(position)
     stream.setAppliedLSN(position)

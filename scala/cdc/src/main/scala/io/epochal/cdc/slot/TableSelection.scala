@@ -28,12 +28,12 @@ final private[cdc] case class TableSelection(names: Seq[TableName]) {
     val pairs = single.flatMap(spellings).distinct.map { case (schema, table) => sql"($schema, $table)" }
     val tables =
       if (pairs.isEmpty) Nil else ServerFacts.tables(connection, sql"(n.nspname, c.relname) IN (${Sql.join(pairs)})")
-    def named(name: TableName) =
+    def first(name: TableName) =
       spellings(name).flatMap(of => tables.find(table => table.schema -> table.table == of)).take(1)
-    val found = names.map(name => name -> (if (isSchema(name)) tablesOf(connection, name) else named(name)))
-    val missing = found.collectFirst { case (name, Seq()) => name }
+    val byName = names.map(name => name -> (if (isSchema(name)) tablesOf(connection, name) else first(name)))
+    val missing = byName.collectFirst { case (name, Seq()) => name }
     missing.toLeft(
-      found.flatMap(_._2).distinctBy(_.oid) -> found.filter(one => isSchema(one._1)).map(_._2.head.schema).distinct)
+      byName.flatMap(_._2).distinctBy(_.oid) -> byName.filter(one => isSchema(one._1)).map(_._2.head.schema).distinct)
   }
 
   override def toString: String = names.mkString(",")

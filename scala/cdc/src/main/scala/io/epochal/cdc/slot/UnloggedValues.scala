@@ -12,11 +12,11 @@ private[cdc] object UnloggedValues {
   /** Refusal of a column with such values, with the UPDATE that writes their rows into the log. Reads the table up to the first such row,
     * unless rows from before can only have NULL.
     *
-    * @param added
+    * @param newColumns
     *   columns that the changes so far did not have
     */
-  def refusal(connection: Connection, table: TableFacts, added: Seq[String]): Option[EpochalException] =
-    added.find(hasOldValue(connection, table, _)).map { column =>
+  def refusal(connection: Connection, table: TableFacts, newColumns: Seq[String]): Option[EpochalException] =
+    newColumns.find(hasOldValue(connection, table, _)).map { column =>
       Conditions.TableChanged.withHint(
         s"Write these rows into the log, in one statement or in several: ${update(connection, table, column)}; then start again.")(
         "table" -> table.name,

@@ -22,35 +22,35 @@ final private[cdc] class ContainedChanges(
   /** The parts of the table in the order of their keys, each with the run that read it, and its last key; none for the last. */
   private val parts: Seq[(Int, Option[Seq[String]])] = (0 to snapshot.bounds.size).flatMap { number =>
     val bound = snapshot.bounds.lift(number)
-    val found = snapshot.range(number).parts
+    val read = snapshot.range(number).parts
     // The last run has read what is not mentioned: it was empty.
-    val all = if (found.lastOption.exists(_._2.isEmpty)) found else found :+ (snapshot.runs.size - 1 -> None)
+    val all = if (read.lastOption.exists(_._2.isEmpty)) read else read :+ (snapshot.runs.size - 1 -> None)
     all.map { case (run, key) => run -> key.orElse(bound) }
   }
   private val bounds = parts.flatMap(_._2)
 
   /** Part numbers of the prepared rows. */
-  private var located = Map.empty[Bytes, Int]
+  private var places = Map.empty[Bytes, Int]
 
   override val preparedUntil: Long = if (snapshot.runs.size < 2) 0L else ContainedChanges.end(snapshot.runs)
 
   override def prepare(rows: Seq[(CapturedTable, Bytes)]): Unit =
-    located = rows.groupMap(_._1)(_._2).flatMap { case (table, tuples) => tuples.zip(locate(table, tuples, bounds)) }
+    places = rows.groupMap(_._1)(_._2).flatMap { case (table, tuples) => tuples.zip(locate(table, tuples, bounds)) }
 
   override def of(lsn: Long, xid: Int): Option[(CapturedTable, Bytes) => Boolean] = {
-    val shown = snapshot.runs.map(_.contains(lsn, xid))
-    if (!shown.contains(true)) None
-    else if (!shown.contains(false)) Some(SnapshotView.Everything)
-    else Some((table, row) => shown(parts(located.getOrElse(row, locate(table, Seq(row), bounds).head))._1))
+    val hits = snapshot.runs.map(_.contains(lsn, xid))
+    if (!hits.contains(true)) None
+    else if (!hits.contains(false)) Some(SnapshotView.Everything)
+    else Some((table, row) => hits(parts(places.getOrElse(row, locate(table, Seq(row), bounds).head))._1))
   }
 
   /** Rows read before the TRUNCATE and rows read after it can no longer be distinguished. */
   override def containsTruncate(table: CapturedTable, lsn: Long, xid: Int): Boolean = {
-    val shown = snapshot.runs.map(_.contains(lsn, xid)).distinct
-    if (shown.size > 1)
+    val hits = snapshot.runs.map(_.contains(lsn, xid)).distinct
+    if (hits.size > 1)
       throw Conditions.TableTruncated.withHint("Load the table again: start the query with a new checkpoint.")(
         "table" -> table.relation.name)
-    shown.contains(true)
+    hits.contains(true)
   }
 }
 
@@ -80,8 +80,8 @@ final private[cdc] class ContainedInTables(
   override def of(lsn: Long, xid: Int): Option[(CapturedTable, Bytes) => Boolean] =
     if (compareUnsigned(lsn, end) >= 0) None
     else {
-      val shown = tables.flatMap { case (table, changes) => changes.of(lsn, xid).map(table -> _) }
-      Option.when(shown.nonEmpty)((table, row) => shown.get(table.relation.oid).exists(_(table, row)))
+      val hits = tables.flatMap { case (table, changes) => changes.of(lsn, xid).map(table -> _) }
+      Option.when(hits.nonEmpty)((table, row) => hits.get(table.relation.oid).exists(_(table, row)))
     }
 
   override def containsTruncate(table: CapturedTable, lsn: Long, xid: Int): Boolean =

@@ -40,7 +40,7 @@ import io.epochal.kit.database.SqlText._
   * @param key
   *   None: it cannot be divided, nor read on after a kill
   */
-final private[cdc] case class Copied(
+final private[cdc] case class CopiedTable(
     number: Int,
     table: TableFacts,
     relation: Relation,
@@ -60,7 +60,7 @@ final private[cdc] case class Copied(
   */
 final private[cdc] class Snapshot(
     server: CaptureServer,
-    copied: Copied,
+    source: CopiedTable,
     lsn: Long,
     threads: Int,
     check: Connection => Unit,
@@ -68,78 +68,80 @@ final private[cdc] class Snapshot(
     wait: () => Unit) {
   import Snapshot._
 
-  private val printed = copied.key.toSeq.flatMap(_.printed)
-  private val shown = copied.key.flatMap(_.reader(copied.relation))
+  private val texts = source.key.toSeq.flatMap(_.printed)
+  private val reader = source.key.flatMap(_.reader(source.relation))
 
   /** Texts of the key that the server adds to each row: none for most keys, since printing is slow. */
-  private val beside = if (shown.isEmpty) printed else Nil
+  private val beside = if (reader.isEmpty) texts else Nil
 
   /** Reads what is left, and returns the state afterwards.
     *
     * @throws SQLException
     *   if a connection is lost, and the server's snapshot with it; what was appended stays
     */
-  def run(begun: ChangeState): ChangeState = server.once { connection =>
-    if (begun.snapshots.isEmpty) awaitCommits(connection)
-    run(connection, begun)
+  def run(first: ChangeState): ChangeState = server.once { connection =>
+    if (first.snapshots.isEmpty) awaitCommits(connection)
+    run(connection, first)
   }
 
   /** Waits until the transactions that run now have ended, two seconds at most. Of one that has committed and not ended, changes may
     * be older than the slot, and no snapshot shows its rows.
     */
   private def awaitCommits(connection: Connection): Unit = {
-    val begun = System.nanoTime()
+    val startNanos = System.nanoTime()
     // A snapshot lists those below the highest number that has ended.
     Sql.query(connection, "SELECT pg_current_xact_id()::text")(_.getString(1)): Unit
-    val taken = Sql.query(connection, "SELECT pg_current_snapshot()::text")(_.getString(1)).head
-    val running = sql"SELECT x FROM pg_snapshot_xip($taken::pg_snapshot) AS x WHERE pg_xact_status(x) = 'in progress'"
-    while (running.query(connection)(_.getString(1)).nonEmpty && System.nanoTime() - begun < CommitNanos)
+    val snapshot = Sql.query(connection, "SELECT pg_current_snapshot()::text")(_.getString(1)).head
+    val running =
+      sql"SELECT x FROM pg_snapshot_xip($snapshot::pg_snapshot) AS x WHERE pg_xact_status(x) = 'in progress'"
+    while (running.query(connection)(_.getString(1)).nonEmpty && System.nanoTime() - startNanos < CommitNanos)
       Thread.sleep(CommitPause)
   }
 
-  private def run(connection: Connection, begun: ChangeState): ChangeState = {
+  private def run(connection: Connection, first: ChangeState): ChangeState = {
     connection.setAutoCommit(false)
-    val (exported, taken, at) = Sql
+    val (id, view, at) = Sql
       .queryAll(connection, Seq(Sql.raw(Begin), Sql.raw(Export)))((_, rows) =>
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
       .last
       .head
     check(connection)
-    val before = begun.snapshot(copied.number)
+    val before = first.snapshot(source.number)
     val bounds = if (before.runs.isEmpty) divide(connection) else before.bounds
-    val snapshot = before.copy(rows = begun.snapshotRows, bounds = bounds, runs = before.runs :+ taken)
+    val snapshot = before.copy(rows = first.snapshotRows, bounds = bounds, runs = before.runs :+ view)
     // The clock may have gone back since another table was read.
-    val stamp = math.max(at, begun.snapshotStamp)
-    val progress = new Progress(begun.updated(copied.number, snapshot), CommittedTransaction(lsn, xid = 0, at, stamp))
+    val stamp = math.max(at, first.snapshotStamp)
+    val progress =
+      new Progress(first.withSnapshot(source.number, snapshot), CommittedTransaction(lsn, xid = 0, at, stamp))
     val ranges = new ConcurrentLinkedQueue(progress.snapshot.left.map(Int.box).asJava)
     val number = math.max(1, math.min(threads, ranges.size))
     val workers = Executors.newFixedThreadPool(number, new DaemonThreads("epochal-cdc-snapshot"))
-    val flushed = new CompletableFuture[Unit]
+    val onDisk = new CompletableFuture[Unit]
     // Else a crash may take back what the snapshot shows, and other transactions get the same numbers.
     def flush(of: Connection): Unit =
       try {
         Sql.run(of, Flush)
-        flushed.complete(()): Unit
+        onDisk.complete(()): Unit
       } catch {
         case error: Throwable =>
-          flushed.completeExceptionally(error): Unit
+          onDisk.completeExceptionally(error): Unit
           throw error
       }
     try {
       val reads = (0 until number).map { worker =>
         workers.submit(new Callable[Unit] {
           override def call(): Unit = server.once { own =>
-            if (worker == 0) flush(own) else flushed.get()
-            read(own, exported, ranges, progress)
+            if (worker == 0) flush(own) else onDisk.get()
+            read(own, id, ranges, progress)
           }
         })
       }
       reads.foreach(_.get())
     } catch {
-      case failed: ExecutionException =>
+      case error: ExecutionException =>
         // With its session the server forgets the snapshot.
-        throw if (connection.isValid(SecondsToAnswer)) failed.getCause
-        else new SQLException("the server's snapshot was lost", "08006", failed.getCause)
+        throw if (connection.isValid(SecondsToAnswer)) error.getCause
+        else new SQLException("the server's snapshot was lost", "08006", error.getCause)
     } finally {
       progress.close()
       workers.shutdownNow()
@@ -150,9 +152,9 @@ final private[cdc] class Snapshot(
   }
 
   /** The state, shared by the threads. */
-  final private class Progress(begun: ChangeState, transaction: CommittedTransaction) {
-    private val run = begun.snapshot(copied.number).runs.size - 1
-    private var current = begun
+  final private class Progress(first: ChangeState, transaction: CommittedTransaction) {
+    private val run = first.snapshot(source.number).runs.size - 1
+    private var current = first
 
     /** Set at the end: nothing is written afterwards, since another run may have begun. */
     private var end = Option.empty[Throwable]
@@ -161,7 +163,7 @@ final private[cdc] class Snapshot(
 
     def close(): Unit = synchronized { end = end.orElse(Some(new CancellationException("the snapshot has ended"))) }
 
-    def snapshot: SnapshotState = state.snapshot(copied.number)
+    def snapshot: SnapshotState = state.snapshot(source.number)
 
     def begin(builder: FrameBuilder): Unit = builder.begin(transaction, 0, new java.util.zip.CRC32C)
 
@@ -178,10 +180,10 @@ final private[cdc] class Snapshot(
 
     private def append(builder: FrameBuilder, range: Int, until: Option[Seq[String]]): Unit = {
       val snapshot = this.snapshot
-      val reached = snapshot.range(range).after(run, until)
+      val next = snapshot.range(range).after(run, until)
       builder.end(complete = true): Unit
       builder.shift(snapshot.rows)
-      val note = SnapshotState.note(Map(copied.number -> snapshot.copy(ranges = Map(range -> reached))))
+      val note = SnapshotState.note(Map(source.number -> snapshot.copy(ranges = Map(range -> next))))
       val frame = builder.frame(current, note)
       store(frame)
       current = frame.after
@@ -191,17 +193,17 @@ final private[cdc] class Snapshot(
     def skip(range: Int): Unit = synchronized {
       val snapshot = this.snapshot
       val ranges = snapshot.ranges + (range -> snapshot.range(range).after(run, None))
-      current = current.updated(copied.number, snapshot.copy(ranges = ranges))
+      current = current.withSnapshot(source.number, snapshot.copy(ranges = ranges))
     }
   }
 
   private def read(
       connection: Connection,
-      exported: String,
+      id: String,
       ranges: ConcurrentLinkedQueue[Integer],
       progress: Progress): Unit = {
     connection.setAutoCommit(false)
-    Sql.run(connection, s"$Begin; SET TRANSACTION SNAPSHOT '$exported'")
+    Sql.run(connection, s"$Begin; SET TRANSACTION SNAPSHOT '$id'")
     Iterator.continually(ranges.poll()).takeWhile(_ != null).foreach(read(connection, _, progress))
     // An error of a lost connection would hide the first one.
     Try(connection.rollback()): Unit
@@ -210,7 +212,7 @@ final private[cdc] class Snapshot(
   private def read(connection: Connection, range: Int, progress: Progress): Unit = {
     val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.snapshot))
     val builder = new FrameBuilder
-    val row = new CopiedRow(beside.size, copied.binary)
+    val row = new CopiedRow(beside.size, source.binary)
     progress.begin(builder)
     var from = CopyHeader
     try {
@@ -219,12 +221,12 @@ final private[cdc] class Snapshot(
         if (row.isIn(message, from)) {
           // The last frame of a range has a row: it says that the range is done.
           if (builder.size >= ChangeIntake.FrameBytes) {
-            progress.write(builder, range, Some(shown.fold(row.key)(_(row.tuple))))
+            progress.write(builder, range, Some(reader.fold(row.key)(_(row.tuple))))
             wait()
             progress.begin(builder)
           }
           row.read(message, from)
-          builder.add(RowChange.Insert, copied.relation, None, Some(row.tuple))
+          builder.add(RowChange.Insert, source.relation, None, Some(row.tuple))
         }
         from = 0
         message = copy.readFromCopy()
@@ -239,28 +241,28 @@ final private[cdc] class Snapshot(
   private def select(range: Int, snapshot: SnapshotState): String = {
     val from = snapshot.range(range).last.filter(_.nonEmpty).orElse(Option.when(range > 0)(snapshot.bounds(range - 1)))
     val until = Option.when(range < snapshot.bounds.size)(snapshot.bounds(range))
-    val conditions = copied.key.toSeq.flatMap(key => from.map(key.after) ++ until.map(key.upTo))
+    val conditions = source.key.toSeq.flatMap(key => from.map(key.after) ++ until.map(key.upTo))
     val where = if (conditions.isEmpty) "" else conditions.mkString(" WHERE ", " AND ", "")
-    val order = copied.key.fold("")(key => s" ORDER BY ${key.order}")
-    val list = beside ++ copied.columns
-    s"COPY (SELECT ${list.mkString(", ")} FROM ${copied.table.rows} AS t$where$order) TO STDOUT (FORMAT binary)"
+    val order = source.key.fold("")(key => s" ORDER BY ${key.order}")
+    val list = beside ++ source.columns
+    s"COPY (SELECT ${list.mkString(", ")} FROM ${source.table.rows} AS t$where$order) TO STDOUT (FORMAT binary)"
   }
 
   /** Keys between ranges of about the same size, from a sample. */
   private def divide(connection: Connection): Seq[Seq[String]] =
-    copied.key.filter(_ => copied.table.kind != "p").fold(Seq.empty[Seq[String]]) { key =>
+    source.key.filter(_ => source.table.kind != "p").fold(Seq.empty[Seq[String]]) { key =>
       val order = key.order
-      val sampled = Sql.query(
+      val sample = Sql.query(
         connection,
-        text"""SELECT ${printed.mkString(", ")} FROM (
+        text"""SELECT ${texts.mkString(", ")} FROM (
            |  SELECT $order, part, lead(part) OVER (ORDER BY $order) AS next FROM (
            |    SELECT $order, ntile((SELECT LEAST($Ranges, GREATEST($FewRanges,
-           |        pg_catalog.pg_relation_size(${copied.table.oid}) / $RangeBytes))::int)) OVER (ORDER BY $order) AS part FROM ${copied.table.rows} AS t
+           |        pg_catalog.pg_relation_size(${source.table.oid}) / $RangeBytes))::int)) OVER (ORDER BY $order) AS part FROM ${source.table.rows} AS t
            |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
-           |      FROM pg_catalog.pg_class WHERE oid = ${copied.table.oid})) REPEATABLE (1)) AS t) AS t
+           |      FROM pg_catalog.pg_class WHERE oid = ${source.table.oid})) REPEATABLE (1)) AS t) AS t
            |WHERE part <> next ORDER BY $order"""
-      )(rows => printed.indices.map(i => rows.getString(i + 1)))
-      sampled.distinct
+      )(rows => texts.indices.map(i => rows.getString(i + 1)))
+      sample.distinct
     }
 }
 

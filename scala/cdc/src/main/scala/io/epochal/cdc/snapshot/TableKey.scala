@@ -41,10 +41,10 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
   def hasBinary: Boolean = columns.forall(column => column.kind.isSent && TableKey.hasBinary(column.kind))
 
   /** The keys of `t` after another one. */
-  def after(values: Seq[String]): String = compared(">", ">", texts(values))
+  def after(values: Seq[String]): String = compare(">", ">", texts(values))
 
   /** The keys of `t` up to another one, and itself. */
-  def upTo(values: Seq[String]): String = compared("<", "<=", texts(values))
+  def upTo(values: Seq[String]): String = compare("<", "<=", texts(values))
 
   /** Reads the texts from a row of the table; None: a row does not show them as the server prints them. */
   def reader(relation: Relation): Option[Bytes => Seq[String]] = {
@@ -52,15 +52,15 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
     Option.when(places.forall(_ >= 0) && columns.forall(column => isShown(column.kind))) { row =>
       places.zip(columns).map { case (place, column) =>
         val TupleValue(kind, Bytes(array, at, length)) = TupleValue.of(row, place)
-        if (kind == 't') new String(array, at, length, UTF_8) else shown(array, at, length, column.kind)
+        if (kind == 't') new String(array, at, length, UTF_8) else textOf(array, at, length, column.kind)
       }
     }
   }
 
   /** For each row the number of the first bound that its key does not exceed, or of all bounds. One query. */
-  def places(connection: Connection, captured: CapturedTable, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
+  def places(connection: Connection, source: CapturedTable, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
     val cases = bounds.zipWithIndex.map { case (bound, i) => s"WHEN ${upTo(bound)} THEN $i" }
-    val values = rows.zipWithIndex.map { case (row, i) => s"(${(of(captured, row) :+ i.toString).mkString(", ")})" }
+    val values = rows.zipWithIndex.map { case (row, i) => s"(${(of(source, row) :+ i.toString).mkString(", ")})" }
     // The values get the types and collations of the table's columns.
     Sql.query(
       connection,
@@ -70,11 +70,11 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
   }
 
   /** The key of a row, in SQL. */
-  private def of(captured: CapturedTable, row: Bytes): Seq[String] = {
-    val relation = captured.relation
-    if (captured.key.map(relation.columns(_).name) != columns.map(_.name))
+  private def of(source: CapturedTable, row: Bytes): Seq[String] = {
+    val relation = source.relation
+    if (source.key.map(relation.columns(_).name) != columns.map(_.name))
       throw Conditions.SnapshotInterrupted("table" -> relation.name)
-    captured.key.zip(columns).map { case (place, column) =>
+    source.key.zip(columns).map { case (place, column) =>
       val TupleValue(kind, Bytes(array, offset, length)) = TupleValue.of(row, place)
       kind match {
         case 't' => text(new String(array, offset, length, UTF_8), column.kind)
@@ -90,7 +90,7 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
   /** @param last
     *   how the last columns compare if the others are equal
     */
-  private def compared(operator: String, last: String, values: Seq[String]): String = {
+  private def compare(operator: String, last: String, values: Seq[String]): String = {
     val sides = operands.zip(values)
     // What indexes serve best.
     if (operators.forall(_ == Catalog)) s"(${sides.map(_._1).mkString(", ")}) $last (${sides.map(_._2).mkString(", ")})"
@@ -140,7 +140,7 @@ private[cdc] object TableKey {
 
   private val Shown = Set("int2", "int4", "int8", "text", "varchar", "uuid")
 
-  private def shown(bytes: Array[Byte], at: Int, length: Int, kind: PostgresType): String = kind.name match {
+  private def textOf(bytes: Array[Byte], at: Int, length: Int, kind: PostgresType): String = kind.name match {
     case "int2" => ByteConverter.int2(bytes, at).toString
     case "int4" => ByteConverter.int4(bytes, at).toString
     case "int8" => ByteConverter.int8(bytes, at).toString
@@ -166,7 +166,7 @@ private[cdc] object TableKey {
         val plain = s"(${date(Math.floorDiv(micros, DayMicros))} + time '$time')"
         if (kind.name == "timestamp") plain else s"($plain AT TIME ZONE 'UTC')"
       }
-    case _ => text(shown(bytes, at, length, kind), kind)
+    case _ => text(textOf(bytes, at, length, kind), kind)
   }
 
   private val DayMicros = 86400000000L

@@ -16,13 +16,13 @@ import org.postgresql.util.ByteConverter
   */
 final private class ArrayReader(element: ValueReader, delimiter: Char) extends ValueReader {
   private val literal = new Literal(delimiter, '}')
-  private val found = mutable.ArrayBuffer.empty[Any]
+  private val elements = mutable.ArrayBuffer.empty[Any]
 
   override def hasBinary: Boolean = element.hasBinary
 
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = {
     val dimensions = ByteConverter.int4(bytes, offset)
-    if (dimensions > 1) nested()
+    if (dimensions > 1) refuseNested()
     val values = new Array[Any](if (dimensions == 0) 0 else ByteConverter.int4(bytes, offset + 12))
     var at = offset + 20
     var i = 0
@@ -39,15 +39,15 @@ final private class ArrayReader(element: ValueReader, delimiter: Char) extends V
   }
 
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any = {
-    found.clear()
+    elements.clear()
     literal.startArray(bytes, offset)
     while (literal.next()) {
-      if (literal.isNested) nested()
+      if (literal.isNested) refuseNested()
       literal.read()
-      found += (if (literal.isNull) null else element.text(literal.value, literal.from, literal.length))
+      elements += (if (literal.isNull) null else element.text(literal.value, literal.from, literal.length))
     }
-    ArrayData.toArrayData(found.toArray[Any])
+    ArrayData.toArrayData(elements.toArray[Any])
   }
 
-  private def nested(): Nothing = throw new UnreadableValue("it is an array of more than one dimension")
+  private def refuseNested(): Nothing = throw new UnreadableValue("it is an array of more than one dimension")
 }

@@ -66,9 +66,9 @@ final private class DecimalReader(to: DecimalType) extends ValueReader {
     else if (shift > DecimalType.MAX_PRECISION) tooLarge()
     else decimal(new JavaDecimal(java.math.BigInteger.valueOf(if (negative) -digits else digits), to.scale - shift))
 
-  private def compact(negative: Boolean, unscaled: Long): Decimal = {
-    if (to.precision < LongDigits && unscaled >= Powers(to.precision)) tooLarge()
-    Decimal.createUnsafe(if (negative) -unscaled else unscaled, to.precision, to.scale)
+  private def compact(negative: Boolean, unscaledValue: Long): Decimal = {
+    if (to.precision < LongDigits && unscaledValue >= Powers(to.precision)) tooLarge()
+    Decimal.createUnsafe(if (negative) -unscaledValue else unscaledValue, to.precision, to.scale)
   }
 
   private def wide(text: String): Decimal =

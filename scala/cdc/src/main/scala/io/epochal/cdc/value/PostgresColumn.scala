@@ -25,7 +25,7 @@ object PostgresColumn {
     *   None, or one that does not exist: all columns but generated ones
     */
   def of(connection: Connection, tables: Seq[Long], publication: Option[String]): Map[Long, Seq[PostgresColumn]] = {
-    val found = levels(
+    val levelsByTable = levels(
       connection,
       sql"""SELECT ARRAY[x.number::int, a.attnum::int] AS path, a.attname AS field, a.atttypid AS oid, a.atttypmod AS modifier
          |  FROM unnest(${tables.mkString("{", ",", "}")}::oid[]) WITH ORDINALITY AS x(oid, number)
@@ -37,7 +37,7 @@ object PostgresColumn {
          |    ELSE a.attgenerated = '' OR a.attgenerated = pg_catalog.to_jsonb(p)->>'pubgencols' END"""
     ).groupBy(_.path.head)
     tables.zipWithIndex.map { case (table, i) =>
-      table -> of(found.getOrElse(i + 1, Nil).map(level => level.copy(path = level.path.tail)))
+      table -> of(levelsByTable.getOrElse(i + 1, Nil).map(level => level.copy(path = level.path.tail)))
     }.toMap
   }
 
@@ -49,7 +49,7 @@ object PostgresColumn {
         connection,
         sql"""SELECT ARRAY[x.number::int] AS path, ''::name AS field, x.oid, -1 AS modifier
          |  FROM unnest($list::oid[]) WITH ORDINALITY AS x(oid, number)"""
-      )).map(found => found.oid.toInt -> found.kind).toMap
+      )).map(column => column.oid.toInt -> column.kind).toMap
   }
 
   private def levels(connection: Connection, first: Sql): Seq[TypeLevel] =
@@ -61,22 +61,22 @@ object PostgresColumn {
   private[value] def of(levels: Seq[TypeLevel]): Seq[PostgresColumn] = {
     val under = levels.groupBy(_.path.init).withDefaultValue(Nil)
 
-    def resolved(level: TypeLevel): PostgresType = {
-      val parts = under(level.path).sortBy(_.path.last).map(part => part.field -> resolved(part))
-      def described(shape: PostgresType.Shape): PostgresType =
+    def typeOf(level: TypeLevel): PostgresType = {
+      val parts = under(level.path).sortBy(_.path.last).map(part => part.field -> typeOf(part))
+      def withShape(shape: PostgresType.Shape): PostgresType =
         PostgresType(level.name, level.modifier, level.declared, level.isSent && parts.forall(_._2.isSent), shape)
       level.kind match {
         case 'd' =>
           val base = parts.head._2
           base.copy(declared = level.declared, base = Some(base.cast))
-        case 'a'       => described(PostgresType.Elements(parts.head._2, level.delimiter))
-        case 'c'       => described(PostgresType.Fields(parts))
-        case 'e'       => described(PostgresType.Enum)
-        case 'r' | 'm' => described(PostgresType.Range)
-        case _         => described(PostgresType.Plain)
+        case 'a'       => withShape(PostgresType.Elements(parts.head._2, level.delimiter))
+        case 'c'       => withShape(PostgresType.Fields(parts))
+        case 'e'       => withShape(PostgresType.Enum)
+        case 'r' | 'm' => withShape(PostgresType.Range)
+        case _         => withShape(PostgresType.Plain)
       }
     }
-    under(Nil).sortBy(_.path.last).map(top => PostgresColumn(top.field, top.oid, top.modifier, resolved(top)))
+    under(Nil).sortBy(_.path.last).map(top => PostgresColumn(top.field, top.oid, top.modifier, typeOf(top)))
   }
 
   private def level(rows: ResultSet): TypeLevel = TypeLevel(

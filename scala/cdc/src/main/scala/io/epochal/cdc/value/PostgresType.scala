@@ -27,8 +27,8 @@ final case class PostgresType(
 
   /** Precision and scale of a numeric(p,s); the scale has 11 bits, one of them its sign. */
   def numeric: Option[(Int, Int)] = Option.when(modifier >= 4) {
-    val packed = modifier - 4
-    ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
+    val bits = modifier - 4
+    ((bits >> 16) & 0xffff, ((bits & 0x7ff) ^ 1024) - 1024)
   }
 }
 

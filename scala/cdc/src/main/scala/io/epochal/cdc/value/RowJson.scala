@@ -32,8 +32,8 @@ final private[cdc] class RowJson(name: String, columns: Seq[(String, Boolean, Po
 
   /** The names of the new row's columns that are left out; null if there are none. */
   def unchanged: Array[UTF8String] = {
-    val found = names.indices.filter(newRow.isUnchanged(_))
-    if (found.isEmpty) null else found.map(names(_)).toArray
+    val places = names.indices.filter(newRow.isUnchanged(_))
+    if (places.isEmpty) null else places.map(names(_)).toArray
   }
 
   def after: UTF8String = write(newRow, isWhole = true)
@@ -90,9 +90,9 @@ private object RowJson {
     def isNull(i: Int): Boolean = kinds(i) == 'n'
 
     def read(from: Array[Byte], offset: Int): Int = {
-      val sent = ByteConverter.int2(from, offset).toInt
-      if (sent != size)
-        throw new IllegalStateException(s"a row of $table has $sent values, but $size columns were announced")
+      val count = ByteConverter.int2(from, offset).toInt
+      if (count != size)
+        throw new IllegalStateException(s"a row of $table has $count values, but $size columns were announced")
       var next = offset + 2
       var i = 0
       while (i < size) {

@@ -39,12 +39,12 @@ private[cdc] object TypeText {
   }
 
   private def kind(node: JsonNode): PostgresType =
-    if (node.has("of")) described("", PostgresType.Elements(kind(node.get("of")), node.get("by").textValue.head))
+    if (node.has("of")) typeOf("", PostgresType.Elements(kind(node.get("of")), node.get("by").textValue.head))
     else if (node.has("fields"))
-      described(
+      typeOf(
         "",
         PostgresType.Fields(node.get("fields").properties.asScala.toSeq.map(of => of.getKey -> kind(of.getValue))))
-    else described(node.textValue, PostgresType.Plain)
+    else typeOf(node.textValue, PostgresType.Plain)
 
-  private def described(name: String, shape: PostgresType.Shape) = PostgresType(name, -1, name, isSent = false, shape)
+  private def typeOf(name: String, shape: PostgresType.Shape) = PostgresType(name, -1, name, isSent = false, shape)
 }

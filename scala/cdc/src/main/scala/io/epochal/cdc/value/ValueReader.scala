@@ -54,13 +54,13 @@ object ValueReader {
     *   if a column has no Spark type
     */
   def schema(table: String, columns: Seq[PostgresColumn]): StructType = {
-    val found = columns.map(column => column -> sparkType(column.kind))
-    def fields = found.map { case (column, of) => StructField(column.name, of.getOrElse(StringType)) }
-    found.find(_._2.isEmpty) match {
+    val sparkTypes = columns.map(column => column -> sparkType(column.kind))
+    def fields = sparkTypes.map { case (column, of) => StructField(column.name, of.getOrElse(StringType)) }
+    sparkTypes.find(_._2.isEmpty) match {
       case None => StructType(fields)
       case Some((column, _)) =>
         val instruction = s"Read it as STRING, {schema:${StructType(fields).toDDL}}, or leave it out"
-        throw unsupported(table, column, "prints the current name of another object", instruction)
+        throw refusal(table, column, "prints the current name of another object", instruction)
     }
   }
 
@@ -73,14 +73,10 @@ object ValueReader {
   def of(table: String, column: PostgresColumn, to: DataType): ValueReader =
     reader(column.kind, to).getOrElse {
       val types = (sparkType(column.kind).toSeq :+ StringType).distinct.map(_.sql).mkString(" or ")
-      throw unsupported(table, column, s"cannot be read as ${to.sql}", s"Read it as $types in the schema")
+      throw refusal(table, column, s"cannot be read as ${to.sql}", s"Read it as $types in the schema")
     }
 
-  private def unsupported(
-      table: String,
-      column: PostgresColumn,
-      reason: String,
-      instruction: String): EpochalException =
+  private def refusal(table: String, column: PostgresColumn, reason: String, instruction: String): EpochalException =
     Conditions.ColumnUnsupported(
       "table" -> table,
       "column" -> column.name,

@@ -6,7 +6,7 @@ final class PreflightSuite extends AnyFunSuite {
 
   import ReadyServer._
 
-  private val wanted = Wanted(
+  private val needs = CaptureNeeds(
     "orders",
     "orders",
     createsSlot = true,
@@ -15,8 +15,8 @@ final class PreflightSuite extends AnyFunSuite {
     PublicationFacts.Operations.toSet)
 
   /** The statements that mend the missing points. */
-  private def missing(facts: ServerFacts, wanted: Wanted = wanted): Seq[String] =
-    Preflight.check(facts, wanted).filter(_.severity == Severity.Missing).flatMap(_.mend)
+  private def missing(facts: ServerFacts, needs: CaptureNeeds = needs): Seq[String] =
+    Preflight.check(facts, needs).filter(_.severity == Severity.Missing).flatMap(_.mend)
 
   test("a server that is ready has nothing to mend, before the first start and after it") {
     assert(missing(facts).isEmpty)
@@ -46,7 +46,7 @@ final class PreflightSuite extends AnyFunSuite {
   test("from PostgreSQL 19 on wal_level=replica suffices, except on a standby whose primary has no logical slot") {
     def level(version: Int, level: String, effective: String, standby: Boolean = false) = {
       val of = server.copy(version = version, walLevel = level, effectiveWalLevel = effective, isStandby = standby)
-      Preflight.check(facts.copy(server = of), wanted).find(_.name == "wal_level").map(one => one.found -> one.mend)
+      Preflight.check(facts.copy(server = of), needs).find(_.name == "wal_level").map(one => one.finding -> one.mend)
     }
     val restart = Some("ALTER SYSTEM SET wal_level = logical; /* then restart the server */")
     val raised = "replica, which the first logical slot raises to logical"
@@ -67,29 +67,29 @@ final class PreflightSuite extends AnyFunSuite {
     assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "f")))).isEmpty)
     assert(missing(facts.copy(tables = Seq(keyless.copy(identity = "i", identityColumns = Seq("note"))))).isEmpty)
     val inserts = facts.copy(tables = Seq(keyless), publication = Some(publication.copy(operations = Set("insert"))))
-    assert(missing(inserts, wanted.copy(operations = Set("insert"))).isEmpty)
+    assert(missing(inserts, needs.copy(operations = Set("insert"))).isEmpty)
   }
 
   test("a publication without updates is refused, unless the query wants none") {
     val some = facts.copy(publication = Some(publication.copy(operations = Set("insert", "delete"))))
-    def found(operations: String*) = missing(some, wanted.copy(operations = operations.toSet))
+    def found(operations: String*) = missing(some, needs.copy(operations = operations.toSet))
     assert(missing(some) == Seq(
       "ALTER PUBLICATION orders SET (publish = 'insert, update, delete, truncate'); /* or set {option:operations} */"))
     assert(found("insert", "delete").isEmpty && found("insert").isEmpty && found("insert", "truncate").nonEmpty)
   }
 
   test("pre-images need the whole old row") {
-    val found = missing(facts, wanted.copy(preimages = true))
+    val found = missing(facts, needs.copy(preimages = true))
     assert(found == Seq("ALTER TABLE public.orders REPLICA IDENTITY FULL;"))
   }
 
   test("row-level security matters where rows are copied, and children where they are not captured themselves") {
     val hidden = facts.copy(tables = Seq(orders.copy(isFiltered = true)))
     assert(missing(hidden) == Seq("ALTER ROLE cdc BYPASSRLS;"))
-    assert(missing(hidden, wanted.copy(copies = false)).isEmpty)
+    assert(missing(hidden, needs.copy(copies = false)).isEmpty)
     val parent = orders.copy(children = Seq("public.child"))
     def warnings(tables: TableFacts*) =
-      Preflight.check(facts.copy(tables = tables), wanted).filter(_.severity == Severity.Warning).map(_.found)
+      Preflight.check(facts.copy(tables = tables), needs).filter(_.severity == Severity.Warning).map(_.finding)
     assert(warnings(parent) == Seq("without the rows of public.child"))
     assert(warnings(parent, orders.copy(table = "child")).isEmpty)
   }
@@ -111,7 +111,7 @@ final class PreflightSuite extends AnyFunSuite {
 
   test("of an unnamed slot or publication nothing is checked") {
     def names(ofPublication: Boolean, ofSlot: Boolean) =
-      Preflight.check(facts, wanted, ofPublication, ofSlot).map(_.name).filter(_.contains("orders")).toSet
+      Preflight.check(facts, needs, ofPublication, ofSlot).map(_.name).filter(_.contains("orders")).toSet
     assert(
       !names(ofPublication = false, ofSlot = false).exists(name => name.startsWith("slot") || name.startsWith("pub")))
     assert(names(ofPublication = true, ofSlot = false)("publication orders"))
@@ -120,9 +120,9 @@ final class PreflightSuite extends AnyFunSuite {
 
   test("a slot that the server is about to give up is a warning") {
     def retained(status: String, safe: Option[Long]) = Preflight
-      .check(facts.copy(slot = Some(slot.copy(status = status, retained = 9, safe = safe))), wanted)
+      .check(facts.copy(slot = Some(slot.copy(status = status, retained = 9, safe = safe))), needs)
       .find(_.name == "slot orders, retained")
-      .map(point => point.severity -> point.found)
+      .map(point => point.severity -> point.finding)
     assert(retained("reserved", None).contains(Severity.Fine -> "9 bytes"))
     assert(retained("unreserved", Some(5)).contains(Severity.Warning -> "9 bytes, lost after 5 more"))
   }
@@ -147,7 +147,7 @@ final class PreflightSuite extends AnyFunSuite {
     def warnings(server: Server) = Preflight
       .check(
         facts.copy(server = server, slot = Some(slot.copy(failover = false)), publication = Some(publication)),
-        wanted)
+        needs)
       .filter(_.severity == Severity.Warning)
     val withStandbys = server.copy(standbys = Seq("a", "b"))
     assert(warnings(withStandbys).map(_.name) == Seq("synchronized_standby_slots", "slot orders, failover"))

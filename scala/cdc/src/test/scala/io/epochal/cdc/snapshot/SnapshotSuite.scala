@@ -61,7 +61,7 @@ final class SnapshotSuite extends SnapshotRuns(PostgresServer.url) with Eventual
     assert(resumed.rows.sorted == journal.rows.sorted)
 
     val (snapshots, origin) = setup("keyless,orders")
-    val state = ChangeState.Empty.updated(
+    val state = ChangeState.Empty.withSnapshot(
       origin.tables("public.keyless").toInt,
       SnapshotState(1, 0, Nil, Seq(ServerSnapshot("1:1:", 0)), Map(0 -> RangeState(Seq(0 -> Some(Nil))))))
     val error = intercept[EpochalException](snapshots.of(snapshots.incomplete(state).head, state, _ => (), () => ()))

@@ -9,7 +9,7 @@ package io.epochal.cdc.slot
   * @param copies
   *   whether it reads the rows of the tables
   */
-final private[cdc] case class Wanted(
+final private[cdc] case class CaptureNeeds(
     slot: String,
     publication: String,
     createsSlot: Boolean,
