@@ -22,7 +22,7 @@ BUDGETS = {
     "rest": 9004,
     "ingest": 2477,
     "cdc": 5006,
-    "jdbc": 7443,
+    "jdbc": 7440,
     "inspect": 416,
     "app": 65,
     "testkit": 1861,

@@ -296,6 +296,9 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
       "ALTER TABLE orders ADD number serial",
       "ALTER TABLE parts ADD number serial")
     assert(names(query) == Seq("late", "plain"))
+    // Older changes have its values under the old name.
+    execute("ALTER TABLE orders RENAME late TO later")
+    assert(names(query) == Seq("plain"))
   }
 
   on("an incomplete file of the state is ignored; damage and loss are errors") {

@@ -119,13 +119,17 @@ abstract class CommitFaults(databases: TestDatabases) extends SinkSuite(database
   }
 
   on("if the outcome of a COMMIT cannot be queried, the error reports that, and the next run resolves it", table) { f =>
-    val run = f.newRun(query, Map("sinkId" -> "sink", "retry.maxAttempts" -> "2"))
-    write(f, run, 0, numbers(f, 0 until 10))
-    Failpoints.arm("commit.after=disconnect;ledger.before-lock=disconnect@2")
-    refused(Conditions.CommitUnknown)(write(f, run, 1, numbers(f, 10 until 20)))
-    Failpoints.disarm()
-    write(f, f.newRun(query), 1, numbers(f, 10 until 20))
-    holds(f, 0 until 20)
+    write(f, f.newRun(query), 0, numbers(f, 0 until 10))
+    // A driver may throw something other than an SQLException.
+    Seq("disconnect", "fail").zip(Seq(10, 20)).foreach { case (failure, first) =>
+      val rows = numbers(f, first until first + 10)
+      val run = f.newRun(query, Map("sinkId" -> "sink", "retry.maxAttempts" -> "2"))
+      Failpoints.arm(s"commit.after=disconnect;ledger.before-lock=$failure@2")
+      refused(Conditions.CommitUnknown)(write(f, run, first / 10L, rows))
+      Failpoints.disarm()
+      write(f, f.newRun(query), first / 10L, rows)
+      holds(f, 0 until first + 10)
+    }
   }
 
   on(

@@ -64,7 +64,7 @@ final private[cdc] case class CatalogFacts(since: Long, all: Seq[Fact]) {
       hasOldFiles = of("file", table).forall(file => Set(earlier.files.getOrElse(file.id, file.id), "0")(file.file))
       (old, filled) = (earlier.columns(table).map(_.id).toSet, of("filled", table).map(_.id).toSet)
       column <- columns(table)
-      wasLogged = earlier.of("logged", table).find(_.id == column.id)
+      wasLogged = earlier.of("logged", table).find(one => one.id == column.id && one.name == column.name)
       if (if (old(column.id)) wasLogged.exists(hasOldFiles || _.mark == column.mark)
           else hasOldFiles && !filled(column.id))
     } yield column.copy(kind = "logged", value = "")

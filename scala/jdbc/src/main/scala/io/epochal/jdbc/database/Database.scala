@@ -7,6 +7,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
+import io.epochal.core.error.EpochalException
 import io.epochal.core.retry.{Retrier, RetryEvent, Verdict}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.kit.sink.CommitDoubt
@@ -71,8 +72,10 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   def attempt[A](step: String, writer: Option[Writer] = None, diagnose: DatabaseErrors.Diagnosis = identity)(
       body: Transaction => A): A = {
     val doubt = new CommitDoubt(errors.losesConnection)
-    retrying(step, diagnose = error => diagnose(doubt.explained(place, error)))(onPooled(connection =>
-      doubt.attempt(Transaction.run(connection, dialect, lockTimeout, writer, doubt)(body))))
+    try
+      retrying(step, diagnose = error => diagnose(doubt.explained(place, error)))(onPooled(connection =>
+        doubt.attempt(Transaction.run(connection, dialect, lockTimeout, writer, doubt)(body))))
+    catch { case NonFatal(error) if EpochalException.in(error).isEmpty => throw doubt.explained(place, error) }
   }
 
   /** Runs `body`, which manages its own transactions, on a pooled connection; repeats it after a transient failure. */
@@ -123,12 +126,7 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
   private def logRetry(step: String)(event: RetryEvent): Unit = {
     onRetry()
     log.warn(
-      "epochal-jdbc: {} failed in {} (attempt {} of {}), the next one follows in {} ms: {}",
-      place,
-      step,
-      Int.box(event.failures),
-      Int.box(retry.maxAttempts),
-      Long.box(event.delay.toMillis),
-      settings.redact(event.cause.getMessage))
+      s"epochal-jdbc: $place failed in $step (attempt ${event.failures} of ${retry.maxAttempts}), " +
+        s"the next one follows in ${event.delay.toMillis} ms: ${settings.redact(event.cause.getMessage)}")
   }
 }

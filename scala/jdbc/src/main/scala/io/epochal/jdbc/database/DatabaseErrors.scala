@@ -10,7 +10,6 @@ import io.epochal.kit.database.ConnectionSettings
 final private[jdbc] class DatabaseErrors(dialect: Dialect, settings: ConnectionSettings) {
   import DatabaseErrors._
 
-  /** Whether a repetition can succeed. */
   def verdict(error: Throwable): Verdict =
     if (error.isInstanceOf[EpochalException]) Verdict.GiveUp
     else
@@ -30,7 +29,6 @@ final private[jdbc] class DatabaseErrors(dialect: Dialect, settings: ConnectionS
   def passes(error: Throwable): Boolean =
     losesConnection(error) || ConnectionPool.sqlErrors(error).exists(dialect.errors.verdict(_) == Verdict.Retry)
 
-  /** Whether the database denied a statement. */
   def denies(error: Throwable): Boolean =
     ConnectionPool.sqlErrors(error).exists(dialect.errors.denied)
 

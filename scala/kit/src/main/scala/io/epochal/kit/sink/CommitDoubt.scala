@@ -58,8 +58,8 @@ final private[epochal] class CommitDoubt(losesConnection: Throwable => Boolean) 
   }
 
   /** The error of a step whose last attempt failed because of the system: COMMIT_UNKNOWN if the doubt remains. */
-  def explained(place: String, error: EpochalException): EpochalException =
-    if (isOpen) CommitDoubt.unknown(place, epoch.get, error.getMessage, error) else error
+  def explained[E >: EpochalException <: Throwable](place: String, error: E): E =
+    if (isOpen) CommitDoubt.unknown(place, epoch.get, String.valueOf(error.getMessage), error) else error
 }
 
 private[epochal] object CommitDoubt {
