@@ -8,7 +8,7 @@ import io.epochal.rest.http.HttpCall
 /** Pages that each name the next one: what follows from each response. Pure.
   *
   * @param maxEmpty
-  *   maximum pages without records in a row; more are refused
+  *   maximum pages without records in a row; more are refused. A time window has the limit of its list
   * @param endedBefore
   *   whether the end of this list was found before: a page without a next one is then the last
   */
@@ -28,9 +28,9 @@ final private[rest] class PageChain(
   /** Whether a page's records are compared with those of the page before. */
   private val comparesPages = list.end.repeated || windows.exists(_.within.counted(None).nonEmpty)
 
-  /** Begins a poll. */
+  /** Begins a poll. The pages of a time window count together, over all polls. */
   def begin(state: ChainState, now: Instant, again: Boolean): ChainState =
-    (if (again) state else state.recounted).copy(latest = pagination.latest(now))
+    (if (again || windows.nonEmpty) state else state.recounted).copy(latest = pagination.latest(now))
 
   /** Whether no page follows at present. */
   def isAtEnd(state: ChainState): Boolean =
@@ -179,7 +179,7 @@ final private[rest] class PageChain(
         visited.flatMap(_.visit(nextPage)) match {
           case None =>
             Refuse(loop(s"${describe(token)} names ${describe(nextToken)} as the page after it"))
-          case Some(_) if emptyPages > maxEmpty =>
+          case Some(_) if emptyPages > windows.fold(maxEmpty)(_ => list.end.maxEmptyPages) =>
             Refuse(Conditions.TooManyEmptyPages("url" -> endpoint, "pages" -> emptyPages))
           case Some(all) =>
             delivery(

@@ -127,6 +127,16 @@ final class RestStopWindowsSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  test("windowPagination=cursor: a window with a thousand pages without records is an error", Slow) {
+    query("cursor", pages :+ ("maxPages" -> "1100"): _*) { query =>
+      val next = new AtomicInteger
+      query.api.body = (_, _) => s"""{"next":"c${next.incrementAndGet()}","data":[]}"""
+      query.nowAt(11)
+      val error = failure(query.batch())
+      assert(error.condition.name == "TOO_MANY_EMPTY_PAGES" && query.api.requests().size == 1001, error)
+    }
+  }
+
   test("windowPagination=cursor: with endOfList=repeated a page that names itself ends the window") {
     query("cursor", pages :+ ("endOfList" -> "repeated"): _*) { query =>
       events(query)

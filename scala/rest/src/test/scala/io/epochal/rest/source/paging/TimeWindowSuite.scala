@@ -283,6 +283,17 @@ final class TimeWindowSuite extends AnyFunSuite with WindowFixture {
     }
   }
 
+  test("the pages of a window count together against maxPages, also over several polls") {
+    query("cursor", "maxPages" -> "3") { query =>
+      (0 until 10).foreach(id => query.event(id, id.toLong))
+      query.api.pageSize = 1
+      query.nowAt(11)
+      var delivered = Seq.empty[Int]
+      val error = failure((1 to 9).foreach(_ => delivered ++= query.batch(ReadLimit.maxRows(1))))
+      assert(error.condition.name == "TOO_MANY_PAGES" && delivered == Seq(0, 1, 2))
+    }
+  }
+
   Seq("offset", "page").foreach { kind =>
     test(s"windowPagination=$kind: a server that returns the same page forever is refused; equal records are not") {
       query(kind) { query =>
