@@ -19,7 +19,7 @@ import io.epochal.core.journal.JournalDamage
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
-import io.epochal.kit.source.journal.JournalFaults
+import io.epochal.kit.source.journal.{AcknowledgedReceiver, JournalFaults}
 import io.epochal.kit.store.HadoopFileStore
 
 /** Copies the changes of a slot into a journal, in a thread of its own, from `start` to `close`.
@@ -29,12 +29,12 @@ import io.epochal.kit.store.HadoopFileStore
   */
 final private[cdc] class Capture(
     plan: CapturePlan,
-    origin: CdcOrigin,
-    val journal: AcknowledgedJournal,
+    val origin: CdcOrigin,
+    override val journal: AcknowledgedJournal,
     store: HadoopFileStore,
     faults: JournalFaults,
     end: Option[Long])
-    extends AutoCloseable {
+    extends AcknowledgedReceiver {
   import Capture._
   import plan.{options, server}
 
@@ -74,9 +74,9 @@ final private[cdc] class Capture(
   /** Whether the journal was full at the last check: after each frame, and repeatedly while it is full. */
   private var isJournalFull = true
 
-  def start(): Unit = thread.start()
+  override def start(): Unit = thread.start()
 
-  def ended: Option[EpochalException] = failure
+  override def ended: Option[EpochalException] = failure
 
   /** Whether all changes before a log position are in the journal. */
   def isDurable(lsn: Long): Boolean = refusal.isEmpty && isBefore(lsn)
@@ -85,9 +85,9 @@ final private[cdc] class Capture(
 
   private def lastLsn: Long = state.last.fold(origin.start)(_.transaction.lsn)
 
-  def deliveredUntil(row: Long): Unit = deliveredRow = math.max(deliveredRow, row)
+  override def deliveredUntil(row: Long): Unit = deliveredRow = math.max(deliveredRow, row)
 
-  def metrics: Map[String, String] = Map(
+  override def metrics: Map[String, String] = Map(
     "slot" -> origin.slot,
     "confirmed" -> Lsn.show(confirmedLsn),
     "reconnects" -> reconnects.sum.toString,

@@ -4,24 +4,20 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
 import io.epochal.cdc.change.MarkerFiles
 import io.epochal.cdc.slot.ServerFacts
-import io.epochal.core.error.EpochalException
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.journal.AcknowledgedSource
 
 /** The driver side of a stream: the changes of a slot, in the journal of the checkpoint, from `open` to `close`. */
 final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory, defaultPartitions: => Int)
-    extends AcknowledgedSource[CdcPosition](CdcOptions.Format, factory, defaultPartitions) {
+    extends AcknowledgedSource[CdcPosition, Capture](
+      CdcOffset,
+      factory,
+      plan.options.numPartitions.getOrElse(defaultPartitions)) {
 
   import plan.{options, tables}
 
-  @volatile private var capture = Option.empty[Capture]
-  @volatile private var origin = Option.empty[CdcOrigin]
-  private var isClosed = false
-
   /** The log position up to which a bounded run delivers, until it is found in the journal. */
   private var target = Option.empty[Long]
-
-  private def running: Capture = capture.getOrElse(throw new IllegalStateException(s"$name is not open"))
 
   override def limit: ReadLimit = options.limit
 
@@ -33,25 +29,12 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
     CdcPosition(0, new FirstStart(plan, factory.store.toString).create())
   }
 
-  override def toJson(position: CdcPosition): String = CdcOffset.toJson(options.source, position)
+  override protected def segmentBytes: Long = CdcSource.SegmentBytes
 
-  override def fromJson(json: String): Either[EpochalException, CdcPosition] =
-    CdcOffset.fromJson(options.source, json)
-
-  override def metrics(rowsBehind: Option[Long]): Map[String, String] =
-    capture.fold(Map.empty[String, String])(_.metrics)
-
-  override def open(start: CdcPosition, loggedEnd: CdcPosition): Unit = synchronized {
-    if (isClosed) throw new InterruptedException(s"$name is closed")
-    if (capture.isEmpty) {
-      requireRowsOf(start.origin)
-      origin = Some(start.origin)
-      val journal = takeOver(CdcSource.SegmentBytes)
-      begin(journal, start, loggedEnd)
-      val next = faults.naming(new Capture(plan, start.origin, journal, factory.store, faults, target))
-      capture = Some(next)
-      next.start()
-    }
+  override protected def newReceiver(start: CdcPosition, takeOver: () => AcknowledgedJournal): Capture = {
+    requireRowsOf(start.origin)
+    val journal = takeOver()
+    faults.naming(new Capture(plan, start.origin, journal, factory.store, faults, target))
   }
 
   /** Refuses generic rows from a checkpoint of one table, and the reverse. */
@@ -65,32 +48,18 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   /** A bounded run first waits for all changes up to its end or an error, or as many as the journal takes. */
   override def available(start: CdcPosition, most: Long): Long = {
     for (lsn <- target) {
-      while (!running.isDurable(lsn) && !running.isFull && ended.isEmpty) Thread.sleep(CdcSource.EndPause)
-      if (running.isDurable(lsn)) {
-        freeze(journal.until)
+      while (!receiver.isDurable(lsn) && !receiver.isFull && receiver.ended.isEmpty) Thread.sleep(CdcSource.EndPause)
+      if (receiver.isDurable(lsn)) {
+        freeze(receiver.journal.until)
         target = None
       }
     }
     super.available(start, most)
   }
 
-  override protected def journal: AcknowledgedJournal = running.journal
-  override protected def isOpen: Boolean = capture.nonEmpty
-
-  override protected def ended: Option[EpochalException] = running.ended
-
-  override protected def deliveredUntil(row: Long): Unit = running.deliveredUntil(row)
-  override protected def numPartitions: Option[Int] = options.numPartitions
   override protected def row(position: CdcPosition): Long = position.row
 
-  override protected def position(row: Long): CdcPosition =
-    CdcPosition(row, origin.getOrElse(throw new IllegalStateException(s"$name is not open")))
-
-  override def close(): Unit = synchronized {
-    isClosed = true
-    hide()
-    capture.foreach(_.close())
-  }
+  override protected def position(row: Long): CdcPosition = CdcPosition(row, receiver.origin)
 }
 
 private object CdcSource {

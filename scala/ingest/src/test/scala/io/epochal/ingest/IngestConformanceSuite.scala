@@ -43,7 +43,7 @@ final class IngestConformanceSuite extends SourceChecks {
 
     /** Stores the rows in arrivals of different sizes. */
     private def store(): Unit = {
-      waiting.grouped(3).foreach(records => IngestStreams.store(runs.head.source.intake, records))
+      waiting.grouped(3).foreach(records => IngestStreams.store(runs.head.source.receiver.intake, records))
       waiting = Nil
     }
 

@@ -34,7 +34,7 @@ final class IngestStartSuite extends AnyFunSuite with Eventually {
   /** A checkpoint whose journal has five rows. */
   private def journalled(): Path = {
     val checkpoint = fresh()
-    Using.resource(new IngestRun(checkpoint, Map.empty))(run => store(run.source.intake, Rows)): Unit
+    Using.resource(new IngestRun(checkpoint, Map.empty))(run => store(run.source.receiver.intake, Rows)): Unit
     checkpoint
   }
 
@@ -63,8 +63,8 @@ final class IngestStartSuite extends AnyFunSuite with Eventually {
     test(s"with failOnDataLoss=false records are numbered after Spark's log when $when") {
       Using.resource(new IngestRun(journalled(), Map("failOnDataLoss" -> "false"), begins = false)) { run =>
         call(run): Unit
-        assert(store(run.source.intake, Seq("x")) == Receipt.Stored(1))
-        assert(run.source.intake.journal.until == 11 && run.values() == Rows :+ "x")
+        assert(store(run.source.receiver.intake, Seq("x")) == Receipt.Stored(1))
+        assert(run.source.receiver.intake.journal.until == 11 && run.values() == Rows :+ "x")
       }
     }
   }
@@ -132,7 +132,7 @@ final class IngestStartSuite extends AnyFunSuite with Eventually {
     val (checkpoint, port) = (fresh(), Ports.free())
     Using.resource(new IngestRun(checkpoint, Map("port" -> port.toString))) { first =>
       new IngestRun(checkpoint, Map("port" -> port.toString), begins = false).close()
-      assert(store(first.source.intake, Seq("a")) == Receipt.Stored(1))
+      assert(store(first.source.receiver.intake, Seq("a")) == Receipt.Stored(1))
     }
     assertFree(port)
   }
@@ -141,7 +141,7 @@ final class IngestStartSuite extends AnyFunSuite with Eventually {
     val checkpoint = fresh()
     Using.resource(new IngestRun(checkpoint, Map.empty)) { run =>
       run.stream.initialOffset(): Unit
-      assert(store(run.source.intake, Seq("a")) == Receipt.Stored(1))
+      assert(store(run.source.receiver.intake, Seq("a")) == Receipt.Stored(1))
     }
     Files.write(checkpoint.resolve("initial-offset"), new Array[Byte](100)): Unit
     Using.resource(new IngestRun(checkpoint, Map.empty, begins = false)) { run =>
@@ -155,12 +155,12 @@ final class IngestStartSuite extends AnyFunSuite with Eventually {
     "acknowledged rows are delivered before the error that ended the intake or the listener, also by a bounded run") {
     def fail(run: IngestRun): Unit = {
       Failpoints.arm("journal.written=fatal")
-      try assert(store(run.source.intake, Seq("c")).isInstanceOf[Receipt.Failed])
+      try assert(store(run.source.receiver.intake, Seq("c")).isInstanceOf[Receipt.Failed])
       finally Failpoints.disarm()
     }
     Seq(true, false).foreach { bounded =>
       Using.resource(new IngestRun(fresh(), Map.empty)) { run =>
-        assert(store(run.source.intake, Seq("a", "b")) == Receipt.Stored(2))
+        assert(store(run.source.receiver.intake, Seq("a", "b")) == Receipt.Stored(2))
         if (bounded) run.stream.prepareForTriggerAvailableNow()
         fail(run)
         def end(start: Long) = run.stream.latestOffset(position(start), run.source.limit)

@@ -28,13 +28,13 @@ final class IngestRun(checkpoint: Path, options: Map[String, String], begins: Bo
 
   if (begins) source.open(IngestPosition(0), IngestPosition(0))
 
-  def port: Int = source.listener.address.getPort
+  def port: Int = source.receiver.listener.address.getPort
 
   def metric(name: String): String = source.metrics(None)(name)
 
   /** Column `value` of all acknowledged rows, as delivered. */
   def values(): Seq[String] = {
-    val end = IngestPosition(source.intake.journal.until)
+    val end = IngestPosition(source.receiver.journal.until)
     val factory = stream.createReaderFactory()
     source.supply.partitions(IngestPosition(0), end).toSeq.flatMap { partition =>
       val reader = factory.createReader(partition)

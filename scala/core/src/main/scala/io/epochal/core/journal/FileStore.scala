@@ -1,6 +1,5 @@
 package io.epochal.core.journal
 
-import java.io.EOFException
 import java.nio.file.NoSuchFileException
 
 import scala.annotation.unused
@@ -70,52 +69,4 @@ trait FileStore {
     * `close` does.
     */
   def syncsOpenFiles: Boolean = false
-}
-
-/** A file open for writing, by one thread. */
-trait FileOutput extends AutoCloseable {
-  def write(bytes: Array[Byte], from: Int, length: Int): Unit
-
-  /** Makes the bytes written so far as durable as the store can. A store that does so at `close` has nothing to do here. */
-  def sync(): Unit
-
-  /** Closes a file that is no longer needed: its content need not become visible. */
-  def abandon(): Unit = close()
-
-  /** Ends the file, which is complete if and only if this returns. Later calls do nothing. */
-  override def close(): Unit
-}
-
-/** A file open for reading, by one thread. */
-trait FileInput extends AutoCloseable {
-
-  /** In bytes. */
-  def length: Long
-
-  /** Reads exactly `length` bytes.
-    *
-    * @throws java.io.EOFException
-    *   if the file ends before
-    */
-  def read(position: Long, into: Array[Byte], from: Int, length: Int): Unit
-}
-
-object FileInput {
-
-  /** A part of a file, as a file of its own whose first byte has the position `from`. */
-  def of(bytes: Array[Byte], from: Long = 0): FileInput = new FileInput {
-    override def length: Long = from + bytes.length
-    override def read(position: Long, into: Array[Byte], at: Int, count: Int): Unit = {
-      if (position < from || position + count > length) throw new EOFException(s"it has $length bytes")
-      System.arraycopy(bytes, (position - from).toInt, into, at, count)
-    }
-    override def close(): Unit = ()
-  }
-
-  /** The bytes between two positions. */
-  private[epochal] def bytes(file: FileInput, from: Long, until: Long): Array[Byte] = {
-    val bytes = new Array[Byte](Math.toIntExact(until - from))
-    file.read(from, bytes, 0, bytes.length)
-    bytes
-  }
 }

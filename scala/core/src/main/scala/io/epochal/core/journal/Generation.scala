@@ -31,13 +31,6 @@ final private[epochal] class Generation(store: FileStore, run: String, val numbe
   def end(): Unit = store.delete(name)
 }
 
-/** An earlier run that may still write.
-  *
-  * @param isConditional
-  *   as in [[Generation]]
-  */
-final private[epochal] case class EarlierRun(generation: Long, run: String, isConditional: Boolean)
-
 private[epochal] object Generation {
   private val Name = "(\\d{19})-([0-9a-f]{32})[.]run".r
 

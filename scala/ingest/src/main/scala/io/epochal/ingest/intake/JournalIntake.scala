@@ -1,12 +1,10 @@
 package io.epochal.ingest.intake
 
 import java.nio.ByteBuffer
-import java.nio.charset.StandardCharsets.UTF_8
-import java.security.MessageDigest
-import java.time.{Clock, Duration, Instant, ZoneId, ZoneOffset}
+import java.time.Clock
+import java.util.ArrayDeque
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.atomic.LongAdder
-import java.util.{ArrayDeque, LinkedHashMap}
 
 import scala.util.control.NonFatal
 
@@ -16,21 +14,6 @@ import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.source.journal.JournalFaults
-
-/** Limits of an intake.
-  *
-  * @param maxJournalBytes
-  *   maximum acknowledged bytes that are not yet delivered
-  * @param dedupWindow
-  *   how long an idempotency key is remembered
-  * @param maxKeys
-  *   maximum idempotency keys in memory, about 100 bytes each
-  */
-final private[epochal] case class IntakeSettings(maxJournalBytes: Long, dedupWindow: Duration, maxKeys: Int = 4 << 20) {
-
-  /** Small enough to remove delivered rows long before the journal is full. */
-  def segmentBytes: Long = math.max(64L << 10, math.min(64L << 20, maxJournalBytes / 8))
-}
 
 /** Intake of one stream, with group commit: a thread writes all waiting arrivals to the journal, syncs once, then completes their
   * receipts. New arrivals wait meanwhile, so a slower disk makes larger groups.
@@ -292,105 +275,5 @@ private[ingest] object JournalIntake {
 
     /** Bytes that count against `MaxWaiting`. */
     def bytes: Long = if (fits) encoded.length.toLong else 0L
-  }
-}
-
-/** Digest of an idempotency key: the first 16 bytes of its SHA-256. */
-final private[epochal] case class KeyDigest(high: Long, low: Long)
-
-private[epochal] object KeyDigest {
-  def of(key: String): KeyDigest = {
-    val bytes = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(key.getBytes(UTF_8)))
-    KeyDigest(bytes.getLong(), bytes.getLong())
-  }
-}
-
-/** The time of day when it was created, and from then on the time that has passed since: nobody sets it.
-  *
-  * @param nanos
-  *   the time that passes
-  */
-final private[ingest] class SteadyClock(begin: Instant = Instant.now(), nanos: () => Long = () => System.nanoTime())
-    extends Clock {
-  private val first = nanos()
-
-  override def instant(): Instant = begin.plusNanos(nanos() - first)
-  override def getZone: ZoneId = ZoneOffset.UTC
-  override def withZone(zone: ZoneId): Clock = this
-}
-
-/** Idempotency keys that were stored within the window, with their times, which never decrease: the clock may have been set between
-  * runs, and the times of arrivals are those of a clock that may be set at any time. Not thread-safe, except `size`.
-  *
-  * Each new journal segment begins with a copy of them, so a key is remembered for the whole window, across restarts and after its
-  * rows were removed.
-  *
-  * @param window
-  *   0: keys are not remembered
-  */
-final private[intake] class LiveKeys(window: Duration) {
-  private val windowMicros = window.toMillis * 1000L
-  private val stored = new LinkedHashMap[KeyDigest, Long]
-
-  /** Restored keys whose times are in the future. */
-  private val ahead = new ArrayDeque[KeyDigest]
-
-  private var latest = Long.MinValue
-
-  @volatile private var count = 0
-
-  def size: Int = count
-
-  /** Whether the key was stored within the window before `now`, in microseconds since 1970. */
-  def knows(key: KeyDigest, now: Long): Boolean = {
-    val at = stored.getOrDefault(key, Long.MinValue)
-    at != Long.MinValue && now - at < windowMicros
-  }
-
-  def add(key: KeyDigest, at: Long): Unit = {
-    latest = math.max(latest, at)
-    stored.remove(key): Unit // Reinserted at the end.
-    stored.put(key, latest): Unit
-    count = stored.size
-  }
-
-  /** Removes keys that are older than the window. */
-  def expire(now: Long): Unit = {
-    val oldest = stored.entrySet.iterator
-    var due = true
-    while (due && oldest.hasNext) {
-      due = now - oldest.next().getValue >= windowMicros
-      if (due) oldest.remove()
-    }
-    count = stored.size
-  }
-
-  /** 24 bytes per key: digest and time, in a clock that is ahead by so many microseconds. */
-  def toBytes(ahead: Long): Array[Byte] = {
-    val bytes = ByteBuffer.allocate(24 * stored.size)
-    stored.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at + ahead): Unit)
-    bytes.array
-  }
-
-  /** Adds keys that `toBytes` wrote, as `restore` does. */
-  def addAll(bytes: Array[Byte], now: Long): Unit = {
-    val all = ByteBuffer.wrap(bytes)
-    while (all.remaining >= 24) restore(KeyDigest(all.getLong(), all.getLong()), all.getLong(), now)
-  }
-
-  /** Adds a key of an earlier run, in the order in which they were stored. A time after `now` comes from a clock that was ahead: the
-    * time of the next key that is not counts instead.
-    */
-  def restore(key: KeyDigest, at: Long, now: Long): Unit =
-    if (at > now) ahead.add(key): Unit
-    else {
-      restored(at)
-      add(key, at)
-    }
-
-  /** All keys are added: the last ones, if their clock was ahead, count as stored at `now`. */
-  def restored(now: Long): Unit = {
-    ahead.forEach(add(_, now))
-    ahead.clear()
   }
 }

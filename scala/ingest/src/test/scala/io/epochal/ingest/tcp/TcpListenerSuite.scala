@@ -144,15 +144,15 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
   test("a client that cannot send because the journal is full is not idle") {
     listening("ack" -> "true", "maxJournalBytes" -> "20k", "idleTimeout" -> "300ms") { run =>
       client(run) { client =>
-        IngestStreams.store(run.source.intake, Seq("z" * (20 << 10))): Unit
-        assert(!run.source.intake.hasRoom)
+        IngestStreams.store(run.source.receiver.intake, Seq("z" * (20 << 10))): Unit
+        assert(!run.source.receiver.intake.hasRoom)
         // It is not read for three times the idle timeout.
         client.send("a\n")
         Thread.sleep(900)
         var at = run.stream.initialOffset()
         eventually {
           at = run.stream.latestOffset(at, run.stream.getDefaultReadLimit)
-          assert(run.source.intake.hasRoom)
+          assert(run.source.receiver.intake.hasRoom)
         }
         client.await(1)
       }
@@ -195,7 +195,7 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
       client(run) { client =>
         val sender = new Thread(() => client.send(lines.mkString("", "\n", "\n")))
         sender.start()
-        eventually(assert(!run.source.intake.hasRoom))
+        eventually(assert(!run.source.receiver.intake.hasRoom))
         // Only batches make room.
         val reader = new Thread(() => client.await(lines.size))
         reader.start()
@@ -230,8 +230,8 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
 
   test("while the journal is full a client can still send its token") {
     listening("token" -> "t", "maxJournalBytes" -> "20k") { run =>
-      IngestStreams.store(run.source.intake, Seq("z" * (20 << 10))): Unit
-      assert(!run.source.intake.hasRoom)
+      IngestStreams.store(run.source.receiver.intake, Seq("z" * (20 << 10))): Unit
+      assert(!run.source.receiver.intake.hasRoom)
       client(run) { client =>
         Thread.sleep(200)
         client.send("TOKEN wrong\n")
@@ -369,14 +369,14 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
 
   test("a failing disk delays acknowledgements, and no line is lost or stored twice") {
     listening("ack" -> "true") { run =>
-      IngestStreams.store(run.source.intake, Seq("first")): Unit
-      run.source.intake.hold()
+      IngestStreams.store(run.source.receiver.intake, Seq("first")): Unit
+      run.source.receiver.intake.hold()
       client(run) { client =>
         client.send("a\nb\n")
         client.send("c\n")
         eventually(assert(run.metric("connections") == "1"))
         assert(run.values() == Seq("first"))
-        run.source.intake.resume()
+        run.source.receiver.intake.resume()
         client.await(3)
       }
       assert(run.values() == Seq("first", "a", "b", "c"))

@@ -32,7 +32,6 @@ final private[connector] class ReceivedSource[C](
   private val feeding = Feeding(new FeedLog(store, identity), this, Pause)
   override val supply: ReceivedSupply[C] =
     new ReceivedSupply(origin, calls, connector, journal, new ReadAhead(polls), feeding)
-  override protected def journalled: ReceivedSupply[C] = supply
 
   override def first: ConnectorPosition[C] =
     ConnectorPosition(0L, origin("read its first position")(_.first()))
@@ -89,12 +88,8 @@ final private[connector] class ReceivedSupply[C](
   final private val MaxRecords = 10000
   final private val MaxBytes = 1L << 30
 
-  @volatile private var seen = Option.empty[Extent]
-
   /** The end of an epoch that is not yet released to the receiver. */
   private val delivered = new AtomicReference[ConnectorPosition[C]]
-
-  override def known: Option[Extent] = seen
 
   override protected def receive(
       tail: JournalTail[ConnectorPosition[C], C],
@@ -104,22 +99,24 @@ final private[connector] class ReceivedSupply[C](
     var atEnd = false
     while (!atEnd && tail.available < most && !budget.spent) {
       val wanted = math.min(most - tail.available, MaxRecords.toLong).toInt
-      val found = origin("received records")(_.receive(tail.cursor, wanted))
-      val records = found.records
+      val received = origin("received records")(_.receive(tail.cursor, wanted))
+      val records = received.records
       if (records.size > wanted)
         throw calls.invalid("receive", s"asked for $wanted records, it gave ${records.size}")
-      if (!records.isEmpty) {
-        val size = records.asScala.foldLeft(0L)(_ + _.length + 4)
-        if (size > MaxBytes) throw calls.invalid("receive", s"it gave records of $size bytes at once")
-        val frame = ByteBuffer.allocate(size.toInt)
-        records.forEach(record => frame.putInt(record.length).put(record): Unit)
-        tail.add(records.size, frame.array, 0, frame.capacity)
-        budget.spend(frame.capacity.toLong)
+      tail.receive {
+        if (!records.isEmpty) {
+          val size = records.asScala.foldLeft(0L)(_ + _.length + 4)
+          if (size > MaxBytes) throw calls.invalid("receive", s"it gave records of $size bytes at once")
+          val frame = ByteBuffer.allocate(size.toInt)
+          records.forEach(record => frame.putInt(record.length).put(record): Unit)
+          tail.add(records.size, frame.array, 0, frame.capacity)
+          budget.spend(frame.capacity.toLong)
+        }
+        received.cursor
       }
-      tail.goOn(found.cursor)
-      atEnd = found.atEnd
+      atEnd = received.atEnd
     }
-    seen = Some(Extent(tail.until, if (atEnd) tail.until else Long.MaxValue))
+    report(Extent(tail.until, if (atEnd) tail.until else Long.MaxValue))
     !atEnd && budget.spent
   }
 

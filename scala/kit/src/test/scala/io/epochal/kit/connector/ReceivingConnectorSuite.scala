@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 import java.time.Clock
 import java.util.UUID
 
+import example.spool.Spool
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.connector.read.streaming.{MicroBatchStream, Offset, ReadLimit}
 import org.apache.spark.sql.types.StructType
@@ -54,6 +55,32 @@ final class ReceivingConnectorSuite extends SourceChecks {
     val second = stream(checkpoint, 2, machine)
     val again = MicroBatch.read(second, columns, second.initialOffset(), second.deserializeOffset(end.json))
     assert(again == planned && again.flatten.toSet == (0L until 7L).toSet)
+    second.stop()
+  }
+
+  test("the receiver of docs/kit.md: its files are deleted once they are in the journal and logged") {
+    val (checkpoint, spool) = (Files.createTempDirectory("checkpoint"), Files.createTempDirectory("spool"))
+    Seq("1", "2", "3").foreach(name => Files.writeString(spool.resolve(name), s"text $name"))
+    val connector = new Spool
+    val settings = connector.settings(Map("directory" -> spool.toString))
+    val texts = connector.schema(settings)
+    def run() = {
+      val initial = new InitialOffset(checkpoint.toString, new Configuration())
+      new SourceStream(
+        new ReceivedSource(connector, ConnectorRead(settings, texts, 2), initial),
+        initial,
+        Clock.systemUTC())
+    }
+    val first = run()
+    val start = first.initialOffset()
+    val end = MicroBatch.next(first, start, ReadLimit.maxRows(2)).get
+    val planned = MicroBatch.read(first, texts, start, end)
+    assert(planned.flatten.map(_.toString).toSet == Set("text 1", "text 2"))
+    first.commit(end)
+    first.stop()
+    assert(Files.list(spool).toArray.toSeq == Seq(spool.resolve("3")))
+    val second = run()
+    assert(MicroBatch.read(second, texts, second.initialOffset(), second.deserializeOffset(end.json)) == planned)
     second.stop()
   }
 }

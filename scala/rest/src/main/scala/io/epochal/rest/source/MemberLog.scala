@@ -38,13 +38,8 @@ final private[rest] class MemberLog(store: FileStore, errors: ListErrors, names:
   /** Reads the positions of an offset into a table. */
   def read(segments: Seq[Segment], table: MemberTable): Unit = {
     if (begun.isEmpty) begun = Some(segments.lastOption.fold(0L)(_.until))
-    var bytes = Array.emptyByteArray
-    def into(size: Int): Array[Byte] = {
-      if (bytes.length < size) bytes = new Array[Byte](size)
-      bytes
-    }
     for (first <- segments.headOption)
-      journal.read(segments, first.from, segments.last.until, "each list continues at its own")(into) { slice =>
+      journal.read(segments, first.from, segments.last.until, "each list continues at its own") { (slice, bytes) =>
         new String(bytes, 0, slice.frame.length, UTF_8).linesIterator.foreach(take(_, table))
       }
   }

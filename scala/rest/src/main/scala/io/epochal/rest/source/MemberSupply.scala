@@ -19,15 +19,12 @@ final private[rest] class MemberSupply(
     extends JournalledSupply[RestPosition, Seq[Segment]](journal, ahead) {
 
   private var table = Option.empty[MemberTable]
-  @volatile private var seen = Option.empty[Extent]
   private var once = false
   private var skipped = false
 
   /** Whether the last poll has deferred the error of a list: it does not happen twice in a row. */
   private var deferred = false
   @volatile private var counts = (0, 0)
-
-  override def known: Option[Extent] = seen
 
   /** The number of members, and of those that are gone. */
   def metrics: Map[String, String] =
@@ -46,17 +43,19 @@ final private[rest] class MemberSupply(
     table = Some(members)
     skipped = false
     if (members.nextDue > requests.clock.millis) {
-      seen = Some(Extent(tail.until, tail.until))
+      report(Extent(tail.until, tail.until))
       false
     } else {
       val poll = new MemberPoll(requests, members, tail, most, budget, once)
       val before = deferred
       deferred = false
-      poll.run(error => !before && isTransient(error))
+      tail.receive {
+        poll.run(error => !before && isTransient(error))
+        if (tail.available > 0 || poll.hasSkipped || poll.isCut) log.add(members, tail.cursor) else tail.cursor
+      }
       deferred = poll.isDeferred
       skipped = poll.hasSkipped
-      if (tail.available > 0 || skipped || poll.isCut) tail.goOn(log.add(members, tail.cursor))
-      seen = Some(Extent(tail.until, if (poll.isCut) Long.MaxValue else tail.until))
+      report(Extent(tail.until, if (poll.isCut) Long.MaxValue else tail.until))
       counts = members.counts
       poll.isCut && tail.available < most
     }

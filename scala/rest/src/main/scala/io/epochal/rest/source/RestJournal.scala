@@ -30,7 +30,8 @@ private[rest] object RestJournal {
   def read(journal: Files, segments: Seq[Segment], from: Long, until: Long)(
       page: (Array[Byte], Int, Int, Int) => Unit): Unit = {
     val buffer = new Body
-    journal.read(segments, from, until, KeysNeeded)(buffer.reserve) { slice =>
+    journal.read(segments, from, until, KeysNeeded) { (slice, bytes) =>
+      System.arraycopy(bytes, 0, buffer.reserve(slice.frame.length), 0, slice.frame.length)
       PageFront.take(buffer): Unit
       page(buffer.bytes, buffer.length, slice.skip, slice.take)
     }

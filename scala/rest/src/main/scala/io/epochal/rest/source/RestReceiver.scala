@@ -77,7 +77,6 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
 
   /** The keys of records that later windows may return again. */
   private var keys = Option.empty[WindowKeys]
-  @volatile private var seen = Option.empty[Extent]
   private var warned = false
 
   private var broken = false
@@ -90,11 +89,9 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   private var once = false
   private lazy val begun = clock.instant()
 
-  override def known: Option[Extent] = seen
-
   /** Empty pages count as an end here. AvailableNow does not pause. */
   override protected def pollExtent: Option[Extent] =
-    if (broken && !once) seen.map(extent => extent.copy(ends = extent.exists)) else seen
+    if (broken && !once) known.map(extent => extent.copy(ends = extent.exists)) else known
 
   /** A run under AvailableNow of one list among several skips no more than one poll does. */
   private def maxGap: Int = if (once && options.requests.params.nonEmpty) 0 else options.requests.end.maxEmptyPages
@@ -122,11 +119,12 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     var empty = 0
     broken = false
     var spent = false
-    pages.begin(if (once) begun else clock.instant(), again = once && seen.nonEmpty)
+    pages.begin(if (once) begun else clock.instant(), again = once && known.nonEmpty)
     while (pages.hasNext && tail.available < most && !broken && !spent) {
-      val records =
-        try receivePage(pages, tail, budget)
-        finally pages.page.close()
+      val before = tail.until
+      try tail.receive(receivePage(pages, tail, budget))
+      finally pages.page.close()
+      val records = tail.until - before
       empty = if (records == 0) empty + 1 else 0
       gap = if (records == 0 && !pages.atEnd) gap + 1 else 0
       broken = !pages.isBounded && !pages.atEnd && empty >= mostEmpty
@@ -141,20 +139,18 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
           "such a page for the last one, emptyPages=skip skips all of them.")
     }
     val ends = pages.atEnd || broken && endless
-    seen = Some(Extent(tail.until, if (ends) tail.until else Long.MaxValue))
+    report(Extent(tail.until, if (ends) tail.until else Long.MaxValue))
     spent && !pages.atEnd
   }
 
-  private def receivePage(pages: ListReader, tail: RestJournal.Tail, budget: PollBudget): Int = {
+  private def receivePage(pages: ListReader, tail: RestJournal.Tail, budget: PollBudget): RestCursor = {
     for (window <- pages.window; keys <- keys) keys.enter(window, tail.until)
     val missing = pages.next().missing
     if (missing > 0) lost(tail.until - missing, tail.until)
-    val before = tail.until
     pages.blocks
       .flatMap(block => keys.fold(Option(block))(_.fresh(block)))
       .foreach(add(tail, budget)(_, pages.page.origin))
-    tail.goOn(tail.cursor.copy(next = Some(pages.nextPage(keys.fold(Seq.empty[SeenWindow])(_.seen)))))
-    (tail.until - before).toInt
+    tail.cursor.copy(next = Some(pages.nextPage(keys.fold(Seq.empty[SeenWindow])(_.seen))))
   }
 
   private def readerAfter(tail: RestJournal.Tail): ListReader = {
@@ -225,8 +221,10 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
     if (waiting <= from) waiting = frontier.exists(from, if (once) Long.MaxValue else missing, tail.cursor.marks)
     val until = if (waiting - from > missing) from + missing else waiting
     if (until > from) {
-      fetch(RecordRange(from, until), budget)(add(tail, budget))
-      tail.goOn(tail.cursor.copy(marks = frontier.marks(tail.until, tail.cursor.marks)))
+      tail.receive {
+        fetch(RecordRange(from, until), budget)(add(tail, budget))
+        tail.cursor.copy(marks = frontier.marks(tail.until, tail.cursor.marks))
+      }
     }
     val spent = budget.spent && tail.until < until
     if (!spent && tail.until < until) waiting = 0L // The list has become shorter.

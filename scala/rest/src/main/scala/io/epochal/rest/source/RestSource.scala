@@ -127,7 +127,6 @@ private[rest] object RestSource {
     if (options.followed)
       new RestSource(options, reading, checkpoint, tasks, clock, counters) with JournalledSource[RestPosition] {
         override lazy val supply: RestReceiver = supplies.received(options, journal, Some(this))
-        override protected def journalled: RestReceiver = supply
         override def needsEnd: Option[String] = options.rules.needsEnd
         override protected lazy val feedRows: FeedRows =
           new RestFeedRows(options.requests, reading, counters, journal)

@@ -6,7 +6,17 @@ import java.util.UUID
 import scala.util.Using
 
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.journal._
+import io.epochal.core.journal.{
+  FileInput,
+  FileStore,
+  Frame,
+  Generation,
+  Journal,
+  JournalDamage,
+  JournalPlan,
+  ParallelReads,
+  Slice
+}
 
 /** The journal of a source that acknowledges rows to its clients once they are durable. Acknowledged rows are delivered
   * even if the run dies before Spark logs an offset. In the [[io.epochal.core.journal.Journal]], by contrast, only rows
@@ -350,7 +360,3 @@ object AcknowledgedJournal {
     journal
   }
 }
-
-/** Another run has taken the journal over: this run, of the given generation, must acknowledge nothing any more. */
-final class JournalFenced(val generation: Long)
-    extends Exception(s"A run with a higher generation than $generation has taken over")

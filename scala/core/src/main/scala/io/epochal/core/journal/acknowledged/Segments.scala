@@ -1,6 +1,6 @@
 package io.epochal.core.journal.acknowledged
 
-import io.epochal.core.journal._
+import io.epochal.core.journal.{Frame, Gap, JournalPlan, Slice}
 
 /** The segments of a journal, in row order. Immutable. */
 final private[acknowledged] case class Segments(all: Vector[SegmentIndex]) {

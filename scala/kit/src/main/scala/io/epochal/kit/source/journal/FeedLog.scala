@@ -6,7 +6,7 @@ import java.util.zip.CRC32
 import java.util.{HexFormat, Locale, UUID}
 
 import scala.annotation.tailrec
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
@@ -14,17 +14,6 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{FileStore, Generation, Segment}
 import io.epochal.kit.store.HadoopFileStore
-
-/** Rows that a feed has received.
-  *
-  * @param segments
-  *   in order; the last of them ends at `end`
-  * @param end
-  *   the logged position after them, which names no segments: the origin is read from there next
-  * @param failure
-  *   why nothing more is received
-  */
-final case class Received(segments: Seq[Segment], end: String, failure: Option[String] = None)
 
 /** Logs what a [[JournalFeed]] has received, in a file beside its segments. The log counts before an offset names the segments:
   * rows may have been delivered from them, so a restart delivers the same rows from the log instead of requesting them again.
@@ -78,11 +67,10 @@ final class FeedLog(store: HadoopFileStore, source: String) {
     number += 1
     val name = FeedLog.name(own.number, number)
     val bytes = FeedLog.bytes(source, received)
-    val file = store.create(name)
-    try {
+    Using.resource(store.create(name)) { file =>
       file.write(bytes, 0, bytes.length)
       file.sync()
-    } finally file.close()
+    }
     val isOwn = own.isOwn
     if (isOwn) {
       if (number == 1) sweep(own.number)

@@ -12,15 +12,6 @@ import io.epochal.core.journal.{JournalPlan, Segment}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.source.{PollBounds, PollBudget, PositionCodec}
 
-/** Rows that a feed has received after a position, and that no logged offset names yet.
-  *
-  * @param segments
-  *   the segments that later offsets must name: the unread ones that the position names, then the received ones
-  * @param cursor
-  *   where the origin is read next
-  */
-final case class Ahead[C](segments: Seq[Segment], cursor: C)
-
 /** Polls an origin in a thread of its own and journals its rows, for continuous and real-time queries, in which a task
   * keeps reading while Spark calls nothing on the driver.
   *
@@ -97,7 +88,7 @@ final private[journal] class JournalFeed[P, C](
     *   the failure that ended the feed, if there will never be such a row
     */
   private def received(row: Long, millis: Long): Seq[Segment] = synchronized {
-    reached(row)
+    readUntil(row)
     val end = System.nanoTime() + millis * 1000000L
     var left = millis
     while (last <= row && failure.isEmpty && left > 0) {
@@ -123,7 +114,7 @@ final private[journal] class JournalFeed[P, C](
       while (last < row && failure.isEmpty) wait()
       check()
       namedFrom = last
-      reached(row)
+      readUntil(row)
       at(row)
     }
   }
@@ -190,12 +181,12 @@ final private[journal] class JournalFeed[P, C](
         if (isFatal) throw error
     }
 
-  /** The rows before `row` have been read. */
-  private def reached(row: Long): Unit = if (row > read) {
+  /** Notes that the rows before `row` have been read. */
+  private def readUntil(row: Long): Unit = if (row > read) {
     // The feed's thread waits for nothing else then: a pause between two polls is not cut short.
-    val full = isFull
+    val wasFull = isFull
     read = row
-    if (full) notifyAll()
+    if (wasFull) notifyAll()
   }
 
   private def isFull: Boolean = segments.filter(_.until > read).map(_.bytes).sum >= feeding.maxBytes

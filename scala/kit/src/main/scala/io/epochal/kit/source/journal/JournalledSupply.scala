@@ -1,14 +1,12 @@
 package io.epochal.kit.source.journal
 
-import java.time.Duration
-
 import scala.annotation.unused
 
 import org.apache.spark.sql.connector.read.InputPartition
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.source.{PollBudget, PositionCodec, Supply}
+import io.epochal.kit.source.{Extent, PollBudget, Supply}
 
 /** The supply of an origin that cannot repeat its rows: a connector implements how to receive them; they are journalled,
   * planned and read from the journal.
@@ -54,6 +52,13 @@ abstract class JournalledSupply[P, C](
 
   private val log = LoggerFactory.getLogger(classOf[JournalledSupply[_, _]])
   private var tail = Option.empty[JournalTail[P, C]]
+
+  @volatile private var lastExtent = Option.empty[Extent]
+
+  override def known: Option[Extent] = lastExtent
+
+  /** Sets the result of the last poll. */
+  final protected def report(extent: Extent): Unit = lastExtent = Some(extent)
 
   /** The start of the last poll, for all threads. */
   @volatile private var polled = Option.empty[P]
@@ -227,32 +232,4 @@ abstract class JournalledSupply[P, C](
     bounded = false
     reset()
   }
-}
-
-/** Settings for tasks that read a journalled supply without an end.
-  *
-  * @param log
-  *   of the feed
-  * @param pause
-  *   between two polls, after an empty one
-  * @param maxBytes
-  *   of received rows that wait to be read
-  */
-final case class Feeding[P](log: FeedLog, codec: PositionCodec[P], pause: Duration, maxBytes: Long = Feeding.MaxBytes)
-
-object Feeding {
-  val MaxBytes: Long = 1L << 30
-}
-
-/** A [[FedSource]] that polls its origin. */
-trait JournalledSource[P] extends FedSource[P] {
-
-  /** The supply, which has a [[Feeding]]. */
-  protected def journalled: JournalledSupply[P, _]
-
-  final override protected def isLogged: Boolean = true
-
-  final override protected def follow(start: P): Long = journalled.follow(start)
-
-  final override protected def followedTo(row: Long): P = journalled.followedTo(row)
 }

@@ -60,6 +60,8 @@ final private class FeedRun(feed: Feed, checkpoint: Path, maxBytes: Long = Feedi
 
   @volatile var found = Option.empty[FeedPosition]
 
+  def tail(start: FeedPosition): JournalTail[FeedPosition, Int] = new JournalTail(source.journal, start)
+
   def claim(): Unit = source.log.claim()
 
   def follow(row: Int): Long = supply.follow(FeedPosition(row.toLong, None, row))

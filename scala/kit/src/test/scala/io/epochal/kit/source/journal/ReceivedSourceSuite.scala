@@ -95,18 +95,16 @@ final private class FeedSupply(
     feeding: Feeding[FeedPosition]
 ) extends JournalledSupply[FeedPosition, Int](journal, ahead, Some(feeding)) {
 
-  @volatile private var seen = Option.empty[Extent]
-
-  override def known: Option[Extent] = seen
-
   override protected def receive(tail: JournalTail[FeedPosition, Int], most: Long, budget: PollBudget): Boolean = {
-    var found = feed.take(tail.cursor)
-    while (found.nonEmpty && tail.available < most) {
-      found.foreach(number => tail.add(1, ByteBuffer.allocate(4).putInt(number).array(), 0, 4))
-      tail.goOn(tail.cursor + 1)
-      found = feed.take(tail.cursor)
+    var number = feed.take(tail.cursor)
+    while (number.nonEmpty && tail.available < most) {
+      tail.receive {
+        number.foreach(one => tail.add(1, ByteBuffer.allocate(4).putInt(one).array(), 0, 4))
+        tail.cursor + 1
+      }
+      number = feed.take(tail.cursor)
     }
-    seen = Some(Extent(tail.until, if (found.isEmpty) tail.until else Long.MaxValue))
+    report(Extent(tail.until, if (number.isEmpty) tail.until else Long.MaxValue))
     false
   }
 
@@ -124,7 +122,8 @@ final private class FeedSource(
     extends JournalledSource[FeedPosition] {
   val store: HadoopFileStore = initial.beside("journal")
   val log: FeedLog = new FeedLog(store, source)
-  private val journal = new SourceJournal(store, source, FeedPositions, Feed.lost(_, _, _), parts)
+  val journal: SourceJournal[FeedPosition, Int] =
+    new SourceJournal(store, source, FeedPositions, Feed.lost(_, _, _), parts)
   private val ahead = new ReadAhead(PollBudgets.Unbounded)
 
   override def name: String = Feed.Format
@@ -134,7 +133,6 @@ final private class FeedSource(
   override def fromJson(json: String): Either[EpochalException, FeedPosition] = NumberOffset.fromJson(source, json)
   override val supply: FeedSupply =
     new FeedSupply(feed, journal, ahead, Feeding(log, this, Duration.ofMillis(10), maxBytes))
-  override protected def journalled: FeedSupply = supply
   override val feedRows: NumberReaderFactory = new NumberReaderFactory(source, store)
   override def readerFactory: PartitionReaderFactory = feedRows
   override def metrics(rowsBehind: Option[Long]): Map[String, String] = Map.empty

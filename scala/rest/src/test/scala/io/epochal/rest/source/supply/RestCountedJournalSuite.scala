@@ -111,7 +111,10 @@ final class RestCountedJournalSuite extends AnyFunSuite {
     val tail = new JournalTail(journal, RestPosition.First, segmentBytes = 200)
     (0 until 30).foreach { i =>
       val page = s"""[{"id":${2 * i}},{"id":${2 * i + 1}}]""".getBytes
-      tail.add(2, page, 0, page.length)
+      tail.receive {
+        tail.add(2, page, 0, page.length)
+        tail.cursor
+      }
     }
     val middle = tail.take(31)
     val after = tail.after(middle).get
