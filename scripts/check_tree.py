@@ -19,7 +19,7 @@ BUDGETS = {
     "core": 2404,
     "kit": 8972,
     "random": 346,
-    "rest": 8998,
+    "rest": 9007,
     "ingest": 2453,
     "cdc": 4986,
     "jdbc": 7440,

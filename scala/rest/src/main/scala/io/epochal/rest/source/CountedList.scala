@@ -146,10 +146,10 @@ final private[rest] class CountedList(options: RestOptions) {
   private def comparePages(records: Long): ListStep[Unit] = {
     val (last, before) = (records - 1, records - 1 - pagination.pageSize)
     for {
-      one <- content(before)
-      other <- if (one.isEmpty) done(None) else content(last)
+      one <- content(before, records)
+      other <- if (one.isEmpty) done(None) else content(last, records)
       isSame = one.nonEmpty && one == other
-      far <- if (isSame) content(Far, _ => true) else done(None)
+      far <- if (isSame) content(Far, records, mayFail = true) else done(None)
       _ <- unless(Option.when(isSame && far == one)(requests.samePage(alike(before, last, Far))))
       _ <- update(_.copy(isPaged = true))
     } yield ()
@@ -161,11 +161,26 @@ final private[rest] class CountedList(options: RestOptions) {
     if (queries.isEmpty) numbers else queries.mkString(s"$numbers (", ", ", ")")
   }
 
-  /** A digest of the records of a page; None if it has none. */
-  private def content(index: Long, tolerates: EpochalException => Boolean = _ => false): ListStep[Option[Long]] = {
+  /** A digest of the records of a page; None if it has none. Refuses, if the server refuses a page before a total.
+    *
+    * @param records
+    *   the length of the list
+    * @param mayFail
+    *   whether a failure says only that there is no such page
+    */
+  private def content(index: Long, records: Long, mayFail: Boolean = false): ListStep[Option[Long]] = {
     val request = pagination.request(index)
     val call = if (total.isStated) requests.planned(request) else requests.call(request)
-    new ListStep(state => Step.attempt(call, tolerates).map(state -> _.filter(_.records > 0).map(_.content)))
+    new ListStep(state =>
+      Step.attempt(call, _ => mayFail).flatMap { answer =>
+        val refusal = answer
+          .flatMap(_.head.refusal)
+          .filter(one => total.isStated && !mayFail && !requests.http.ignored.contains(one.status))
+        Step
+          .unless(
+            refusal.map(one => errors.mismatch(request, s"$one, and says that there are $records records in all")))
+          .map(_ => state -> answer.filter(_.records > 0).map(_.content))
+      })
   }
 
   private def count(request: PageRequest): ListStep[Counted] = page(request, _ => false).map(_.get)

@@ -83,6 +83,17 @@ final class RestRefusedPagesSuite extends AnyFunSuite with CountedFixture {
       }
     }
 
+    test(s"$kind: a total is an error if the server refuses its last full pages") {
+      RecordsApi.using(50) { api =>
+        api.behind = Some(404)
+        api.body = array => s"""{"count":100,"results":$array}"""
+        val total = Seq(paged, "totalCount" -> "/count", "records" -> "/results", "retry.initialDelay" -> "1ms")
+        val error = failure(batchEnd(api, total: _*))
+        assert(error.condition.name == "PAGINATION_MISMATCH", error)
+        assert(error.getMessage.contains("status 404, and says that there are 100 records in all"), error)
+      }
+    }
+
     test(s"$kind: a total that is capped where the API refuses to page on is an error, in streams and batches") {
       val total = Seq(paged, "totalCount" -> "/count", "records" -> "/results", "params.key" -> "hunter2-key")
       query(95, total: _*) { query =>
