@@ -71,9 +71,9 @@ final class RestAuthSuite extends AnyFunSuite with StubbedApi {
     Files.writeString(file, "second")
     takesOnly("Bearer second")
     assert(MicroBatch.read(source, schema, start, end).size == 3)
-    val left = Serialization.copy(read("bearerTokenFile" -> file.toString))
+    val left = Serialization.copy(read("bearerTokenFile" -> file.toString).requests)
     Files.delete(file)
-    assert(left.requests.http.auth == Seq(BearerToken.Settings("bearerTokenFile", Secret.Given("second"))))
+    assert(left.http.auth == Seq(BearerToken.Settings("bearerTokenFile", Secret.Given("second"))))
   }
 
   test("basic authentication has user and password, or a key alone as the user") {
