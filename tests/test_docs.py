@@ -126,6 +126,6 @@ def test_build_snippets_are_in_a_project_that_is_built(block: Block) -> None:
     if block.language == "xml":
         ElementTree.fromstring(block.text)
     examples = [path.read_text("utf-8") for path in ROOT.glob("scala/testkit/src/test/*/io/epochal/testkit/example/*")]
-    examples += [path.read_text("utf-8") for path in ROOT.glob("scala/jdbc/src/test/java/example/*/*.java")]
+    examples += [path.read_text("utf-8") for path in ROOT.glob("scala/*/src/test/java/example/*/*.java")]
     built = [consumers.MAVEN, consumers.SBT, *consumers.foreign_sources(), *examples]
     assert ["".join(block.text.split()) in "".join(text.split()) for text in built].count(True) == 1
