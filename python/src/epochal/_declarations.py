@@ -1,6 +1,6 @@
 """The helpers' parameters that are options of the jar: single options, families of options, and values.
 
-A helper's signature declares them; here is what it does not tell.
+A helper's signature declares them; this module adds what a signature cannot express.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Form:
     Attributes:
         format: name of the format.
         caller: name of the helper, for messages.
-        declared: the kind of parameters whose annotation does not tell it, or their option if its name is another one.
+        declared: the kind of a parameter if its annotation does not show it, or its option if that has another name.
         unset: classes whose defaults apply if no value is passed.
         lacks: options of the values that the format does not have.
         plain: parameters for an option or a family of options.

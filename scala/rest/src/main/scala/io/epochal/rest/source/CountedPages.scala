@@ -63,7 +63,7 @@ final private[rest] case class CountedPages(
     total.read(response.head, response.scanned, isAbsent = false) match {
       case Left(problem) => Left(NoPage.Mismatch(problem))
       case Right(Some(all)) if records == 0 && all > page.first =>
-        Left(NoPage.Mismatch(s"and says that there are $all in all"))
+        Left(NoPage.Mismatch(s"and says at ${total.place.mkString} that there are $all in all"))
       case Right(Some(all)) if records <= page.size && page.first + records >= all => Right(None)
       case _ if isShort(response.token, records)                                   => Right(None)
       case _ if by == Pagination.Whole =>

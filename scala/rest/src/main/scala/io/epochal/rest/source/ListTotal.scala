@@ -6,7 +6,10 @@ import io.epochal.rest.http.{HttpFailure, ResponseHead}
 /** Where responses state the length of their list: at a JSON Pointer, in a header, or nowhere. */
 final private[rest] case class ListTotal(pointer: Option[String] = None, header: Option[String] = None) {
 
-  def isStated: Boolean = pointer.nonEmpty || header.nonEmpty
+  /** In the words of messages. */
+  def place: Option[String] = pointer.map(at => s"'$at'").orElse(header.map(name => s"the header $name"))
+
+  def isStated: Boolean = place.nonEmpty
 
   /** The length that a response states.
     *
@@ -15,9 +18,8 @@ final private[rest] case class ListTotal(pointer: Option[String] = None, header:
     * @return
     *   Left: the problem, to complete "it returned"
     */
-  def read(head: ResponseHead, scanned: ScannedPage, isAbsent: Boolean): Either[String, Option[Long]] = {
-    val inBody = pointer.map(at => s"'$at'" -> scanned.values.get(at).flatten)
-    inBody.orElse(header.map(name => s"the header $name" -> head.header(name))) match {
+  def read(head: ResponseHead, scanned: ScannedPage, isAbsent: Boolean): Either[String, Option[Long]] =
+    place.map(_ -> pointer.fold(header.flatMap(head.header))(scanned.values.get(_).flatten)) match {
       case Some((place, Some(text))) if !isAbsent =>
         text.trim.toLongOption
           .filter(_ >= 0)
@@ -27,7 +29,6 @@ final private[rest] case class ListTotal(pointer: Option[String] = None, header:
         Left(s"a response that does not say at $place how many records there are")
       case _ => Right(None)
     }
-  }
 }
 
 private[rest] object ListTotal {

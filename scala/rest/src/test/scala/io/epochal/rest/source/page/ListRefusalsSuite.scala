@@ -188,7 +188,7 @@ final class ListRefusalsSuite extends AnyFunSuite with ChainScript {
       Seq(page("_start=0&_limit=2", 0 until 0, ""","total":3""")),
       Nil,
       "PAGINATION_MISMATCH",
-      "and says that there are 3 in all"),
+      "and says at '/total' that there are 3 in all"),
     (
       "page: a refused page of a list that goes further is no end",
       Seq("pagination" -> "page", "pageSize" -> "3"),

@@ -47,7 +47,7 @@ final class SincePagesSuite extends AnyFunSuite with SinceFixture {
         query.api.lost = true
         query.change(0, 0 until 6: _*)
         val error = failure(query.batch())
-        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("says that there are 6"))
+        assert(error.condition.name == "PAGINATION_MISMATCH" && error.getMessage.contains("at '/n' that there are 6"))
         query.api.lost = false
         assert(query.batch().sorted == zero(0 until 6: _*))
       }
