@@ -148,12 +148,12 @@ def comparison(checkpoint: Epochs, ledger: DatabaseLedger | LedgerRow | None) ->
             state="broken",
             explanation="the checkpoint has a file from which the query cannot resume.",
             next_start=start.explanation,
-            remedy=_broken(checkpoint, row, others),
+            remedy=_damage_remedy(checkpoint, row, others),
             row=row,
         )
     epoch = start.epoch
     if row is None:
-        return _unknown(epoch, others)
+        return _missing_row(epoch, others)
     if checkpoint.query_id is not None and row.query_id != checkpoint.query_id:
         return Comparison(
             state="foreign",
@@ -165,7 +165,7 @@ def comparison(checkpoint: Epochs, ledger: DatabaseLedger | LedgerRow | None) ->
         )
     last = row.last_epoch
     if last is None:
-        return _unknown(epoch, ()) if epoch else _fits(row, "no epoch is committed yet.", start.explanation)
+        return _missing_row(epoch, ()) if epoch else _fits(row, "no epoch is committed yet.", start.explanation)
     control = {one.number for one in checkpoint.epochs if one.control and one.offsets_hash == row.offsets_hash}
     while epoch > last + 1 and last + 1 in control:
         last += 1
@@ -217,7 +217,9 @@ def _is_at(row: LedgerRow, epoch: Epoch) -> bool:
 def _in_step(checkpoint: Epochs, row: LedgerRow, epoch: int, last: int) -> Comparison:
     ours = next((one.offsets_hash for one in checkpoint.epochs if one.number == last), None)
     if ours and row.offsets_hash and ours != row.offsets_hash:
-        return _changed(row, f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it.")
+        return _offset_mismatch(
+            row, f"The sink accepts epoch {epoch}, but rows may be missing or duplicated before it."
+        )
     explanation = f"epoch {last} is the last one in both."
     if not _endless(row) and checkpoint.last_logged == epoch:
         explanation = f"epoch {epoch} is running, or was interrupted; not committed yet."
@@ -235,7 +237,7 @@ def _ahead(checkpoint: Epochs, row: LedgerRow, epoch: int, last: int, *, replay:
             row=row,
         )
     if replay and epoch == last:
-        return _changed(row, "The sink refuses it: EPOCH_OFFSETS_CHANGED.")
+        return _offset_mismatch(row, "The sink refuses it: EPOCH_OFFSETS_CHANGED.")
     set_back = set_command(row, epoch - 1, checkpoint.path)
     return Comparison(
         state="rewound",
@@ -266,7 +268,7 @@ def _beyond(row: LedgerRow) -> str:
     return f" The table has {count} of the next one already, which the sink skips." if row.rows_beyond else ""
 
 
-def _changed(row: LedgerRow, next_start: str) -> Comparison:
+def _offset_mismatch(row: LedgerRow, next_start: str) -> Comparison:
     return Comparison(
         state="changed",
         explanation=f"the ledger has epoch {row.last_epoch} with other offsets than the checkpoint.",
@@ -276,7 +278,7 @@ def _changed(row: LedgerRow, next_start: str) -> Comparison:
     )
 
 
-def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
+def _missing_row(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
     """The comparison of a query that the ledger does not know.
 
     Args:
@@ -305,7 +307,7 @@ def _unknown(epoch: int, others: Sequence[LedgerRow]) -> Comparison:
     )
 
 
-def _broken(checkpoint: Epochs, row: LedgerRow | None, others: Sequence[LedgerRow]) -> str:
+def _damage_remedy(checkpoint: Epochs, row: LedgerRow | None, others: Sequence[LedgerRow]) -> str:
     """The remedy for a damaged file, by the sink's last epoch."""
     if any(problem.startswith(BESIDE) for problem in checkpoint.problems):
         return next_start(checkpoint).remedy
@@ -317,8 +319,8 @@ def _broken(checkpoint: Epochs, row: LedgerRow | None, others: Sequence[LedgerRo
     if row is None:
         return next_start(checkpoint).remedy
     epochs = checkpoint.epochs
-    done = last_commit(checkpoint)
-    without = tuple(replace(one, problem=one.problem_of("offsets")) if one.number == done else one for one in epochs)
+    last = last_commit(checkpoint)
+    without = tuple(replace(one, problem=one.problem_of("offsets")) if one.number == last else one for one in epochs)
     if without != epochs and comparison(replace(checkpoint, epochs=without), row).healthy:
         return next_start(checkpoint).remedy
     return offsets_remedy(checkpoint, known=True) if row.last_epoch == checkpoint.last_whole else BACKUP

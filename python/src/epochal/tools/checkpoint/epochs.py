@@ -106,8 +106,8 @@ class Epochs:
     def last_whole(self) -> int | None:
         """The last epoch after which Spark can plan the next one: committed, with readable files."""
         whole = {epoch.number for epoch in self.epochs if epoch.logged and not epoch.problem}
-        done = {epoch.number for epoch in self.epochs if epoch.committed}
-        return max((number for number in whole & done if number == 0 or number - 1 in whole), default=None)
+        commits = {epoch.number for epoch in self.epochs if epoch.committed}
+        return max((number for number in whole & commits if number == 0 or number - 1 in whole), default=None)
 
     def epoch(self, number: int) -> Epoch:
         """One epoch.

@@ -64,13 +64,13 @@ def read_offsets(text: str) -> OffsetLog:
     metadata = _json_object(settings) if settings.strip() else {}
     if not sources:
         raise UnreadableError("it lists no sources: the file is torn")
-    named = [_split_name(line) for line in sources] if version == "v2" else [(str(n), s) for n, s in enumerate(sources)]
-    for name, offset in named:
+    pairs = [_split_name(line) for line in sources] if version == "v2" else [(str(n), s) for n, s in enumerate(sources)]
+    for name, offset in pairs:
         _check_offset(name, offset)
     return OffsetLog(
         version=version,
         settings=settings,
-        sources=tuple(sorted(named, key=_order) if version == "v2" else named),
+        sources=tuple(sorted(pairs, key=_order) if version == "v2" else pairs),
         watermark=_number(metadata, "batchWatermarkMs"),
         timestamp=_number(metadata, "batchTimestampMs"),
         offsets_hash=_hash(version, sources),
@@ -84,8 +84,8 @@ def is_control(settings: str, before: str) -> bool:
         settings: the second line of its ``offsets`` file.
         before: that of the epoch before; ``v1`` shows only that the number of partitions differs.
     """
-    (own, known) = (_PARTITIONS.search(text) for text in (settings, before))
-    return '"controlBatchInfo"' in settings or bool(own and known and own[1] != known[1])
+    (own, other) = (_PARTITIONS.search(text) for text in (settings, before))
+    return '"controlBatchInfo"' in settings or bool(own and other and own[1] != other[1])
 
 
 def read_commit(text: str) -> int | None:
@@ -158,8 +158,8 @@ def _number(values: dict[str, Any], name: str) -> int | None:
 
 def _hash(version: str, sources: list[str]) -> str:
     """SHA-256 over what determines the epoch's rows, as the sink computes it (``docs/PROTOCOL.md``)."""
-    ordered = sorted(sources, key=lambda line: line.encode("utf-16-be")) if version == "v2" else sources
-    return hashlib.sha256("\n".join([version, *ordered]).encode()).hexdigest()[:32]
+    lines = sorted(sources, key=lambda line: line.encode("utf-16-be")) if version == "v2" else sources
+    return hashlib.sha256("\n".join([version, *lines]).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +185,13 @@ class SetAside:
 
 def set_aside(directory: Path) -> list[SetAside]:
     """Entries that were set aside, in the order of time."""
-    found = []
+    entries = []
     for file in (directory / ASIDE).glob("*-*"):
         epoch, _, millis = file.name.partition("-")
         if epoch.isdigit() and millis.isdigit():
             try:
-                hashed: str | None = read_offsets(file.read_text("utf-8")).offsets_hash
+                digest: str | None = read_offsets(file.read_text("utf-8")).offsets_hash
             except (UnreadableError, UnicodeDecodeError):
-                hashed = None
-            found.append(SetAside(file=file, epoch=int(epoch), millis=int(millis), offsets_hash=hashed))
-    return sorted(found, key=lambda one: one.millis)
+                digest = None
+            entries.append(SetAside(file=file, epoch=int(epoch), millis=int(millis), offsets_hash=digest))
+    return sorted(entries, key=lambda one: one.millis)

@@ -64,6 +64,6 @@ def _offsets(epoch: Epoch | None) -> dict[str, str]:
 
 def _first_row(file: Path) -> int | None:
     """The number of the first row of an acknowledged journal's file; None if it has no header."""
-    with file.open("rb") as opened:
-        header = opened.read(20)
+    with file.open("rb") as stream:
+        header = stream.read(20)
     return int.from_bytes(header[12:20], "big") if len(header) == 20 and header.startswith(b"EPOCHALA") else None

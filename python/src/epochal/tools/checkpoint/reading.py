@@ -36,7 +36,7 @@ def read_local(directory: Path) -> Checkpoint:
     logs = [name for name in (_OFFSETS, _COMMITS, "metadata") if (directory / name).exists()]
     if not logs:
         raise not_found(str(directory), "it has neither 'offsets' nor 'commits' nor 'metadata'")
-    offsets, commits = _numbered(directory / _OFFSETS), _numbered(directory / _COMMITS)
+    offsets, commits = _files_by_epoch(directory / _OFFSETS), _files_by_epoch(directory / _COMMITS)
     query_id, problem = _query_id(directory / "metadata")
     problems = [f"metadata {problem}"] if problem else []
     if not offsets and not commits and unfinished(directory):
@@ -45,7 +45,7 @@ def read_local(directory: Path) -> Checkpoint:
         path=str(directory),
         query_id=query_id,
         epochs=_with_marks(
-            directory, _marked([_epoch(n, offsets.get(n), commits.get(n)) for n in sorted({*offsets, *commits})])
+            directory, _with_control([_epoch(n, offsets.get(n), commits.get(n)) for n in sorted({*offsets, *commits})])
         ),
         has_state=_is_filled(directory / "state"),
         problems=tuple(problems),
@@ -82,8 +82,8 @@ def _with_marks(directory: Path, epochs: list[Epoch]) -> tuple[Epoch, ...]:
 
 def _mark(directory: Path, source: str) -> datetime | None:
     """The highest event time of a source, from the name of an empty file: microseconds since 1970."""
-    kept = directory / "sources" / source / "event-time"
-    names = [int(file.name) for file in kept.iterdir() if _WHOLE.fullmatch(file.name)] if kept.is_dir() else []
+    marks = directory / "sources" / source / "event-time"
+    names = [int(file.name) for file in marks.iterdir() if _WHOLE.fullmatch(file.name)] if marks.is_dir() else []
     try:
         return _EPOCH + timedelta(microseconds=max(names)) if names else None
     except OverflowError:  # a year that datetime does not support
@@ -107,7 +107,7 @@ def read_remote(location: str, spark: SparkSession) -> Checkpoint:
     return Checkpoint(
         path=location,
         query_id=next((row["query_id"] for row in rows), None),
-        epochs=tuple(_marked([_epoch_of_rows(number, by_epoch[number]) for number in sorted(by_epoch)])),
+        epochs=tuple(_with_control([_epoch_of_rows(number, by_epoch[number]) for number in sorted(by_epoch)])),
         has_state=any(row["has_state"] for row in rows),
         problems=() if any(row["query_id"] for row in rows) else ("metadata is missing or cannot be read",),
     )
@@ -127,7 +127,7 @@ _TORN = (
 )
 
 
-def _numbered(directory: Path) -> dict[int, Path]:
+def _files_by_epoch(directory: Path) -> dict[int, Path]:
     """The files of a log by epoch, without unfinished ones, whose names are not numbers."""
     if not directory.is_dir():
         return {}
@@ -156,7 +156,7 @@ def _is_filled(directory: Path) -> bool:
     return directory.is_dir() and any(directory.iterdir())
 
 
-def _marked(epochs: Sequence[tuple[Epoch, str]]) -> list[Epoch]:
+def _with_control(epochs: Sequence[tuple[Epoch, str]]) -> list[Epoch]:
     """Marks the epochs of Spark itself, by their settings and those of the epochs before."""
     settings = {epoch.number: own for epoch, own in epochs}
     return [replace(epoch, control=is_control(own, settings.get(epoch.number - 1, ""))) for epoch, own in epochs]
@@ -190,8 +190,8 @@ def _epoch(number: int, offsets: Path | None, commit: Path | None) -> tuple[Epoc
         timestamp=log.timestamp if log else None,
         next_watermark=next_watermark,
         offsets_hash=log.offsets_hash if log else None,
-        logged_at=_modified(offsets),
-        committed_at=_modified(commit),
+        logged_at=_modification_time(offsets),
+        committed_at=_modification_time(commit),
         problem="; ".join(problems) or None,
     )
     return epoch, log.settings if log else ""
@@ -210,7 +210,7 @@ def _text(file: Path) -> str:
         raise UnreadableError(error.strerror or type(error).__name__) from error
 
 
-def _modified(file: Path | None) -> datetime | None:
+def _modification_time(file: Path | None) -> datetime | None:
     try:
         return datetime.fromtimestamp(file.stat().st_mtime, timezone.utc) if file else None
     except OSError:  # Spark has removed it in the meantime
@@ -218,7 +218,7 @@ def _modified(file: Path | None) -> datetime | None:
 
 
 def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> tuple[Epoch, str]:
-    first, *_ = listed = list(rows)
+    first, *_ = records = list(rows)
     epoch = Epoch(
         number=number,
         logged=first["logged"],
@@ -229,7 +229,7 @@ def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> tuple[Epoch, 
                 offset="-" if row["offset"] is None else row["offset"],
                 event_time=_in_utc(row["event_time"]),
             )
-            for row in listed
+            for row in records
             if row["source_name"] is not None
         ),
         watermark=first["watermark"],

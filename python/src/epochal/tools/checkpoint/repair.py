@@ -156,30 +156,30 @@ def restore(
     directory = _local(checkpoint)
     entries = [one for one in set_aside(directory) if one.epoch == epoch and one.offsets_hash]
     if entry:
-        chosen = [one for one in entries if one.file.name == entry]
+        candidates = [one for one in entries if one.file.name == entry]
     elif offsets_hash:
-        chosen = [one for one in entries if one.offsets_hash == offsets_hash]
+        candidates = [one for one in entries if one.offsets_hash == offsets_hash]
     else:
-        chosen = entries if len(entries) == 1 else []
-    if not chosen:
-        listed = ", ".join(str(one) for one in entries)
+        candidates = entries if len(entries) == 1 else []
+    if not candidates:
+        choices = ", ".join(str(one) for one in entries)
         raise refused(
             f"No offsets of epoch {epoch} were set aside in {directory / ASIDE}"
             if not entries
-            else f"It is not clear which offsets of epoch {epoch} to put back: {listed}",
+            else f"It is not clear which offsets of epoch {epoch} to put back: {choices}",
             "Name another epoch: the files there begin with theirs." if not entries else "Name one with --entry.",
         )
     _check_quiet(checkpoint, stopped)
-    found = chosen[-1]
+    choice = candidates[-1]
     place = directory / "offsets" / str(epoch)
     return Restore(
         checkpoint=checkpoint,
         directory=directory,
         epoch=epoch,
-        entry=found.file,
+        entry=choice.file,
         steps=(
             *((f"set {place} aside",) if place.exists() else ()),
-            f"move {found} to {place}",
+            f"move {choice} to {place}",
         ),
         warnings=_unknowable(stopped),
     )
@@ -200,9 +200,9 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
     """
     directory = _local(checkpoint)
     end = None if epoch == START else checkpoint.epoch(epoch)
-    removed = [one for one in checkpoint.epochs if one.number > epoch]
+    later = [one for one in checkpoint.epochs if one.number > epoch]
     whole = {one.number for one in checkpoint.epochs if one.logged and not one.problem}
-    if not removed and not (end is None and unfinished(directory)):
+    if not later and not (end is None and unfinished(directory)):
         raise refused(
             f"{checkpoint.path} has no later epoch, so there is nothing to rewind", "Look at it: epochal status."
         )
@@ -219,7 +219,7 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         )
     # After a batch that ended within a segment, later epochs may have deleted the rest of it.
     damage = end and needed.damaged_segment(directory, end, end)
-    damage = damage or (needed.removed_rows(directory, end, removed[-1]) if removed else None)
+    damage = damage or (needed.removed_rows(directory, end, later[-1]) if later else None)
     if damage:
         raise refused(
             f"A journal lacks rows of the epochs after {epoch}: {damage}",
@@ -234,7 +234,7 @@ def rewind(checkpoint: Checkpoint, epoch: int, *, stopped: bool = False) -> Rewi
         backup=backup,
         steps=(
             f"copy the logs of {directory} to {backup}",
-            _removal([one.number for one in removed]),
+            _removal([one.number for one in later]),
             f"after that, Spark plans epoch {epoch + 1}, "
             + (f"from the offsets at the end of epoch {epoch}" if end else "from the beginning of its sources"),
         ),
@@ -309,9 +309,9 @@ def _unknowable(stopped: bool) -> tuple[str, ...]:
     return ("An idle query writes nothing: make sure that no query uses this checkpoint.",)
 
 
-def _active(checkpoint: Checkpoint, seen: str) -> RepairError:
+def _active(checkpoint: Checkpoint, sign: str) -> RepairError:
     return refused(
-        f"A query seems to use the checkpoint {checkpoint.path}: {seen}",
+        f"A query seems to use the checkpoint {checkpoint.path}: {sign}",
         "Stop the query. If it is stopped, wait for a minute, or pass --stopped.",
     )
 

@@ -51,8 +51,8 @@ class SlotState:
         if self.status is None:
             return f"Slot {self.name} is not on this server: epochal cdc check URL --table … --slot {self.name}"
         lag = "" if self.behind is None else f"{size(self.behind)} behind, confirmed up to {self.confirmed}; "
-        kept = "" if self.retained is None else f", {size(self.retained)} of log kept"
-        return f"Slot {self.name}\n  {lag}{self.status}{kept}, {'in use' if self.active else 'not in use'}"
+        log = "" if self.retained is None else f", {size(self.retained)} of log kept"
+        return f"Slot {self.name}\n  {lag}{self.status}{log}, {'in use' if self.active else 'not in use'}"
 
 
 def slots(checkpoint: Checkpoint, url: str, user: str | None, password: Secret | None) -> Iterator[SlotState]:

@@ -44,26 +44,26 @@ def next_start(checkpoint: Epochs) -> NextStart:
         older = "" if "cannot be read" in metadata else " (4.0 resumes it as another query, which the sink refuses)"
         return _fails(f"{metadata}{older}", metadata_remedy(checkpoint.path))
     by_number = {epoch.number: epoch for epoch in checkpoint.epochs}
-    last, done = checkpoint.last_logged, last_commit(checkpoint)
-    if last is None and done is None:
+    last, commit = checkpoint.last_logged, last_commit(checkpoint)
+    if last is None and commit is None:
         return NextStart(epoch=0, replay=False, explanation="Spark begins with epoch 0.")
-    if last is None or (done is not None and done > last):
-        return _fails(f"offsets/{done} is missing, but commits/{done} is there", offsets_remedy(checkpoint))
+    if last is None or (commit is not None and commit > last):
+        return _fails(f"offsets/{commit} is missing, but commits/{commit} is there", offsets_remedy(checkpoint))
     for number in range(max(last - 1, 0), last + 1):
-        if problem := _offsets_problem(by_number.get(number), number, is_end=number == last or done != last):
+        if problem := _offsets_problem(by_number.get(number), number, is_end=number == last or commit != last):
             return _fails(problem, offsets_remedy(checkpoint))
-    if done is not None and (problem := by_number[done].problem_of("commits")):
+    if commit is not None and (problem := by_number[commit].problem_of("commits")):
         effect = f"and Spark replays epoch {last}, which a sink with a ledger skips if it has it"
-        file, checksum = (f"{checkpoint.path}/commits/{name}" for name in (done, f".{done}.crc"))
+        file, checksum = (f"{checkpoint.path}/commits/{name}" for name in (commit, f".{commit}.crc"))
         if local_path(checkpoint.path) is None:
             return _fails(problem, f"Remove the file {file}, {effect}.")
         return _fails(problem, f"Remove the file, {effect}: rm -f {quote(file)} {quote(checksum)}")
     if damage := next((problem for problem in checkpoint.problems if problem.startswith(BESIDE)), None):
         if not damage.startswith(_SOURCES):
             return _fails(damage, BACKUP)
-        fails = f"Epoch {last + 1 if done == last else last} fails with DATA_LOSS: {damage}."
+        fails = f"Epoch {last + 1 if commit == last else last} fails with DATA_LOSS: {damage}."
         return NextStart(epoch=None, replay=False, explanation=fails, remedy=f"{BACKUP} {_SKIP}")
-    if done == last:
+    if commit == last:
         explanation = f"Spark plans epoch {last + 1}, from the offsets at the end of epoch {last}."
         return NextStart(epoch=last + 1, replay=False, explanation=explanation)
     return NextStart(epoch=last, replay=True, explanation=f"Spark replays epoch {last}, up to its logged offsets.")
@@ -85,12 +85,12 @@ def metadata_remedy(path: str, rows: Sequence[LedgerRow] = (), *, exact: bool = 
         return BACKUP
     file, checksum = (quote(f"{path}/{name}") for name in ("metadata", ".metadata.crc"))
     text = quote(json.dumps({"id": rows[0].query_id if exact else "<id>"}, separators=(",", ":")))
-    written = f"echo {text} > {file} && rm -f {checksum}"
+    command = f"echo {text} > {file} && rm -f {checksum}"
     if exact:
-        return f"If the query writes to {rows[0].target}, write its id, as in the ledger: {written}"
+        return f"If the query writes to {rows[0].target}, write its id, as in the ledger: {command}"
     sinks = ", ".join(f"{row.sink_id} ({row.target})" for row in rows)
     among = f"; its sink may be {sinks}" if sinks else ""
-    return f"{BACKUP} Or write the query's id (epochal ledger show …{among}): {written}"
+    return f"{BACKUP} Or write the query's id (epochal ledger show …{among}): {command}"
 
 
 def rewind_command(path: str, epoch: int) -> str:

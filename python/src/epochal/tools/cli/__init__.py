@@ -33,11 +33,11 @@ def parser() -> shared.Parser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        options = parser().parse_args(given)
+        options = parser().parse_args(words)
     except shared.UsageError as wrong:
-        shared.report(wrong.error, as_json="--json" in given)
+        shared.report(wrong.error, as_json="--json" in words)
         return 2
     return shared.run(options)
 

@@ -26,9 +26,9 @@ def add(commands: Any) -> None:
     shared.database_arguments(status, required=False)
     group = commands.add_parser("checkpoint", help="inspect and repair a checkpoint")
     inner = group.add_subparsers(dest="checkpoint_command", metavar="command", required=True)
-    shown = shared.command(inner, "show", "list the epochs of a checkpoint, or show one", _show)
-    shown.add_argument("checkpoint")
-    shown.add_argument("--epoch", type=int, help="show only this epoch, with its offsets as Spark wrote them")
+    show = shared.command(inner, "show", "list the epochs of a checkpoint, or show one", _show)
+    show.add_argument("checkpoint")
+    show.add_argument("--epoch", type=int, help="show only this epoch, with its offsets as Spark wrote them")
     differing = shared.command(inner, "diff", "show what was delivered between the ends of two epochs", _diff)
     differing.add_argument("checkpoint")
     differing.add_argument("first", type=int)
@@ -40,17 +40,17 @@ def add(commands: Any) -> None:
     )
     shared.repair_arguments(back)
     shared.database_arguments(back, required=False)
-    restored = shared.command(inner, "restore", "put back offsets that a run has set aside", _restore)
-    restored.add_argument("checkpoint")
-    restored.add_argument("--epoch", type=int, required=True, help="their epoch")
-    restored.add_argument("--entry", metavar="NAME", help="the file in epochal-offsets, if there are several")
-    shared.repair_arguments(restored)
-    shared.database_arguments(restored, required=False)
-    copied = shared.command(inner, "fork", "copy a checkpoint, as another query", _fork)
-    copied.add_argument("checkpoint")
-    copied.add_argument("copy", type=Path, help="a directory that does not exist")
-    copied.add_argument("--same-query", action="store_true", help="keep the query's id: start only one of the two")
-    shared.repair_arguments(copied)
+    restore = shared.command(inner, "restore", "put back offsets that a run has set aside", _restore)
+    restore.add_argument("checkpoint")
+    restore.add_argument("--epoch", type=int, required=True, help="their epoch")
+    restore.add_argument("--entry", metavar="NAME", help="the file in epochal-offsets, if there are several")
+    shared.repair_arguments(restore)
+    shared.database_arguments(restore, required=False)
+    fork = shared.command(inner, "fork", "copy a checkpoint, as another query", _fork)
+    fork.add_argument("checkpoint")
+    fork.add_argument("copy", type=Path, help="a directory that does not exist")
+    fork.add_argument("--same-query", action="store_true", help="keep the query's id: start only one of the two")
+    shared.repair_arguments(fork)
 
 
 def _epoch(text: str) -> int:
@@ -63,17 +63,17 @@ def _status(options: argparse.Namespace) -> int:
     checkpoint = shared.read_checkpoint(options)
     slot_states = [*slots(checkpoint, options.url, options.user, shared.password(options))] if options.url else []
     try:
-        compared = _compare(options, checkpoint) if options.url else None
+        comparison = _compare(options, checkpoint) if options.url else None
     except SinkIdentityError as error:
         # The URL may be that of the source.
         if error.condition != "LEDGER_NOT_FOUND" or all(slot.status is None for slot in slot_states):
             raise
-        compared = None
+        comparison = None
     values: dict[str, Any] = {"checkpoint": {**checkpoint.to_dict(), "epochs": len(checkpoint.epochs)}}
-    values |= {"ledger": compared.to_dict()} if compared else {}
+    values |= {"ledger": comparison.to_dict()} if comparison else {}
     values |= {"slots": [as_json(slot) for slot in slot_states]} if slot_states else {}
-    shared.show(options, "\n".join(map(str, filter(None, (checkpoint, compared, *slot_states)))), values)
-    healthy = compared.healthy if compared else checkpoint.next_start.epoch is not None
+    shared.show(options, "\n".join(map(str, filter(None, (checkpoint, comparison, *slot_states)))), values)
+    healthy = comparison.healthy if comparison else checkpoint.next_start.epoch is not None
     return shared.FINE if healthy and all(slot.healthy for slot in slot_states) else shared.ATTENTION
 
 

@@ -22,17 +22,19 @@ def add(commands: Any) -> None:
     """Adds the commands to the parser's own."""
     group = commands.add_parser("ledger", help="inspect and repair a sink's ledger")
     inner = group.add_subparsers(dest="ledger_command", metavar="command", required=True)
-    listed = shared.command(inner, "list", "list the sinks of a ledger", _list)
-    shown = shared.command(inner, "show", "show the ledger's row of a sink", _show)
-    forgotten = shared.command(inner, "forget", "remove a sink from the ledger: its next query starts over", _forget)
-    corrected = shared.command(inner, "set", "set the last epoch in the table", _set)
-    corrected.add_argument("--epoch", type=int, required=True, help="the last epoch whose rows are in the table")
-    corrected.add_argument("--checkpoint", required=True, help="the query's checkpoint, which must have that epoch")
-    for parser in (shown, forgotten, corrected):
+    list_parser = shared.command(inner, "list", "list the sinks of a ledger", _list)
+    show_parser = shared.command(inner, "show", "show the ledger's row of a sink", _show)
+    forget_parser = shared.command(
+        inner, "forget", "remove a sink from the ledger: its next query starts over", _forget
+    )
+    set_parser = shared.command(inner, "set", "set the last epoch in the table", _set)
+    set_parser.add_argument("--epoch", type=int, required=True, help="the last epoch whose rows are in the table")
+    set_parser.add_argument("--checkpoint", required=True, help="the query's checkpoint, which must have that epoch")
+    for parser in (show_parser, forget_parser, set_parser):
         parser.add_argument("sink", help="sink id: the option sinkId, else the query's id")
-    for parser in (listed, shown, forgotten, corrected):
+    for parser in (list_parser, show_parser, forget_parser, set_parser):
         shared.database_arguments(parser, required=True)
-    for parser in (forgotten, corrected):
+    for parser in (forget_parser, set_parser):
         shared.repair_arguments(parser)
         parser.add_argument(
             "--backup",
@@ -97,8 +99,8 @@ def _set(options: argparse.Namespace) -> int:
         f"The rows of all epochs up to {epoch.number} must be in {row.target}, and none of later ones.",
         _FENCED,
     ]
-    wanted = Change(row=row, applied=Applied(epoch=epoch.number, offsets_hash=epoch.offsets_hash))
-    return _repair(options, wanted, steps, warnings)
+    change = Change(row=row, applied=Applied(epoch=epoch.number, offsets_hash=epoch.offsets_hash))
+    return _repair(options, change, steps, warnings)
 
 
 def _row(options: argparse.Namespace) -> LedgerRow:
@@ -114,12 +116,12 @@ def _row(options: argparse.Namespace) -> LedgerRow:
     return row
 
 
-def _repair(options: argparse.Namespace, wanted: Change, steps: list[str], warnings: list[str]) -> int:
-    row = wanted.row
+def _repair(options: argparse.Namespace, change: Change, steps: list[str], warnings: list[str]) -> int:
+    row = change.row
     name = re.sub(r"[^\w.-]", "_", row.sink_id)
     backup = options.backup / f"epochal-ledger-{name}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.json"
     shared.confirm(options, [f"write a backup of the rows to {backup}", *steps], warnings)
     backup.write_text(json.dumps(row.to_dict(), indent=2), "utf-8")
-    shared.change_ledger(options, wanted)
+    shared.change_ledger(options, change)
     shared.show(options, f"Done. The previous rows are in {backup}", {"sink_id": row.sink_id, "backup": str(backup)})
     return shared.FINE

@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _pair(name: str, text: str, separator: str) -> tuple[str, str]:
-    left, found, right = text.partition(separator)
-    if not found or not left.strip():
+    left, mark, right = text.partition(separator)
+    if not mark or not left.strip():
         raise _wrong(name, f"is not NAME{separator}VALUE", f"{name} 'name{separator}value'")
     return left.strip(), right.strip() if separator == ":" else right
 
@@ -92,11 +92,11 @@ def _http(options: argparse.Namespace) -> Http | None:
 def _in_arguments(text: str) -> str:
     """``The argument 'timeout' of Http`` → ``The argument --timeout``, and ``timeout="30s".`` → ``--timeout 30s.``"""
 
-    def named(name: str) -> str:
+    def flag(name: str) -> str:
         return name if name == "url" else f"--{name.replace('_', '-')}"
 
-    text = re.sub(r"'(\w+)' of [\w.]+", lambda match: named(match[1]), text)
-    return re.sub(r'\b(\w+)="?([\w.]+)"?\.$', lambda match: f"{named(match[1])} {match[2]}.", text)
+    text = re.sub(r"'(\w+)' of [\w.]+", lambda match: flag(match[1]), text)
+    return re.sub(r'\b(\w+)="?([\w.]+)"?\.$', lambda match: f"{flag(match[1])} {match[2]}.", text)
 
 
 def _wrong(name: str, wrong: str, example: str) -> OptionError:

@@ -74,13 +74,13 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UsageError: they are invalid.
         """
-        options, unknown = self.parse_known_args(args, namespace)
-        if not unknown:
+        options, rest = self.parse_known_args(args, namespace)
+        if not rest:
             return options
         parser: Parser = options.parser
-        first = next((name for name in unknown if name.startswith("-")), None)
+        first = next((name for name in rest if name.startswith("-")), None)
         if first is None:
-            parser.error(f"unexpected argument: {unknown[0]}")
+            parser.error(f"unexpected argument: {rest[0]}")
         name = first.partition("=")[0]
         actions = parser._option_string_actions
         close = [one for one in actions if one.startswith(name)] or difflib.get_close_matches(name, actions, 1)
@@ -204,8 +204,8 @@ def read_ledger(options: argparse.Namespace) -> DatabaseLedger:
     return ledger(options.url, **_login(options), spark=session() if needs_session(options.url) else None)
 
 
-def change_ledger(options: argparse.Namespace, wanted: Change) -> None:
-    change(options.url, wanted, **_login(options), spark=session())
+def change_ledger(options: argparse.Namespace, edit: Change) -> None:
+    change(options.url, edit, **_login(options), spark=session())
 
 
 def _login(options: argparse.Namespace) -> dict[str, Any]:

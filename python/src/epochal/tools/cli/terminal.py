@@ -21,7 +21,7 @@ def demo(options: argparse.Namespace) -> int:
     password = shared.password(options) if options.database_url else None
     target = database.target(url, options.user, password.here().value if password else None)
     shutil.rmtree(directory / "checkpoint", ignore_errors=True)
-    with screen.Screen(console, options.rows) as shown:
-        outcome = story.play(target, directory, shown, count=options.rows)
+    with screen.Screen(console, options.rows) as view:
+        outcome = story.play(target, directory, view, count=options.rows)
     screen.show(console, outcome)
     return shared.FINE if outcome.exactly_once else shared.FAILED

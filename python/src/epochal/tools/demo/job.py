@@ -86,6 +86,6 @@ def _end_with_the_demo() -> None:
 
 if __name__ == "__main__":
     spark = session()
-    if given := sys.stdin.readline():
+    if line := sys.stdin.readline():
         threading.Thread(target=_end_with_the_demo, daemon=True).start()
-        run(spark, Settings(**json.loads(given)))
+        run(spark, Settings(**json.loads(line)))

@@ -81,9 +81,9 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
     Raises:
         EpochalError: a run failed (``DEMO_FAILED``).
     """
-    served = comments(count)
+    api_comments = comments(count)
     target.clear()
-    with serve(served) as api:
+    with serve(api_comments) as api:
         settings = Settings(
             api=api,
             database=target.url,
@@ -104,8 +104,8 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
             first.kill()
             before = database.count(target, TABLE)
             watcher.rows(before)
-            interrupted = _interrupted(target, settings)
-            watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {interrupted}")
+            note = _interruption(target, settings)
+            watcher.says(f"SIGKILL: run 1 is dead with {before} of {count} rows in the table. {note}")
             if not 0 < before < count:
                 problem = f"The kill was not in the middle: run 1 had written {before} of {count} rows."
                 raise EpochalError("DEMO_FAILED", problem, "Run the demo again.")
@@ -113,25 +113,25 @@ def play(target: Target, directory: Path, watcher: Watcher, *, count: int = 500,
             watcher.says("Run 2 resumes from the same checkpoint")
             second.go(replace(settings, available_now=True))
             _wait(second, target, watcher, count)
-            if (code := _ended(second)) != 0:
+            if (code := _await_exit(second)) != 0:
                 raise _failure(second, f"Run 2 ended with exit code {code}")
     watcher.rows(database.count(target, TABLE))
-    return compare(served, target)
+    return compare(api_comments, target)
 
 
-def compare(served: list[Comment], target: Target) -> Outcome:
+def compare(api_comments: list[Comment], target: Target) -> Outcome:
     """Compares the table with the served comments."""
-    stored = database.rows(target, TABLE)
-    expected = {comment["id"]: tuple(comment.values()) for comment in served}
-    counts = Counter(row[COLUMNS.index("id")] for row in stored)
+    table_rows = database.rows(target, TABLE)
+    expected_rows = {comment["id"]: tuple(comment.values()) for comment in api_comments}
+    counts = Counter(row[COLUMNS.index("id")] for row in table_rows)
     ledger = target.query(f"SELECT {', '.join(_LEDGER_COLUMNS)} FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
     return Outcome(
-        served=len(served),
-        stored=len(stored),
+        served=len(api_comments),
+        stored=len(table_rows),
         runs=_runs(target),
         duplicates=sum(counts.values()) - len(counts),
-        missing=len(expected.keys() - counts.keys()),
-        different=sum(row != expected.get(row[COLUMNS.index("id")]) for row in stored),
+        missing=len(expected_rows.keys() - counts.keys()),
+        different=sum(row != expected_rows.get(row[COLUMNS.index("id")]) for row in table_rows),
         ledger=dict(zip(_LEDGER_COLUMNS, ledger[0], strict=True)) if ledger else {},
     )
 
@@ -174,22 +174,22 @@ def _wait(job: JobProcess, target: Target, watcher: Watcher, goal: int) -> None:
             time.sleep(_POLL)
 
 
-def _ended(job: JobProcess) -> int | None:
+def _await_exit(job: JobProcess) -> int | None:
     deadline = time.monotonic() + _PATIENCE
     while job.exit_code() is None and time.monotonic() < deadline:
         time.sleep(_POLL)
     return job.exit_code()
 
 
-def _interrupted(target: Target, settings: Settings) -> str:
+def _interruption(target: Target, settings: Settings) -> str:
     """Describes the point of the kill, from the last epoch in the checkpoint and in the ledger."""
-    planned, done = (_newest(Path(settings.checkpoint) / log) for log in ("offsets", "commits"))
-    applied = target.query(f"SELECT last_epoch FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
-    if planned <= done:
-        return f"It had finished epoch {done}."
-    if applied and applied[0][0] == planned:
-        return f"Epoch {planned} is in the table, but Spark does not know: its replay will change nothing."
-    return f"Epoch {planned} was under way: it will be replayed."
+    planned_epoch, committed_epoch = (_newest(Path(settings.checkpoint) / log) for log in ("offsets", "commits"))
+    ledger_rows = target.query(f"SELECT last_epoch FROM epochal_ledger WHERE sink_id = '{SINK_ID}'")
+    if planned_epoch <= committed_epoch:
+        return f"It had finished epoch {committed_epoch}."
+    if ledger_rows and ledger_rows[0][0] == planned_epoch:
+        return f"Epoch {planned_epoch} is in the table, but Spark does not know: its replay will change nothing."
+    return f"Epoch {planned_epoch} was under way: it will be replayed."
 
 
 def _newest(log: Path) -> int:

@@ -34,9 +34,6 @@ _TRIGGER = "1 second"
 #: Number of ended displays without a user-defined name whose views are kept.
 _MAX_ENDED = 8
 
-#: The displays with a view, by its name.
-_known: dict[str, Display] = {}
-
 
 @suggesting
 def display(
@@ -97,7 +94,7 @@ def display(
         unset, name = name is None, names.reserve(df.sparkSession, name)
         settings = QuerySettings(trigger=trigger or _TRIGGER, checkpoint=checkpoint, output_mode=output_mode)
         live = start(df, replace(selection, name=name), settings)
-        shown = Display(name, live.latest, live, live.rows, running_cell() if unset else None)
+        result = Display(name, live.latest, live, live.rows, running_cell() if unset else None)
     else:
         Stream(checkpoint, trigger, output_mode or "append").check_batch("epochal.display")
         with named():
@@ -105,25 +102,25 @@ def display(
         if name is not None:
             names.claim(df.sparkSession, name)
             df.createOrReplaceTempView(name)
-        shown = Display(name, snapshot, None, lambda: list(df.limit(selection.rows).collect()))
+        result = Display(name, snapshot, None, lambda: list(df.limit(selection.rows).collect()))
     if name is not None:
-        names.displays[name] = shown
+        names.displays[name] = result
     if in_notebook:
-        notebook.show(shown, axes, wait=bool(wait))
+        notebook.show(result, axes, wait=bool(wait))
     else:
-        shown._begin()
-        terminal.show(shown, wait=wait is not False)
-    return shown
+        result._begin()
+        terminal.show(result, wait=wait is not False)
+    return result
 
 
 def _check(kind: object, x: object, y: object, rows: object, name: str | None) -> None:
     if kind not in get_args(Kind):
         close = difflib.get_close_matches(kind, get_args(Kind), 1) if isinstance(kind, str) else []
-        meant = close[0] if close else "line"
+        suggestion = close[0] if close else "line"
         raise OptionError(
             "OPTION_INVALID",
             f"The argument 'kind' is {kind!r}, which is none of {', '.join(map(repr, get_args(Kind)))}.",
-            f"Set it like this: kind={meant!r}.",
+            f"Set it like this: kind={suggestion!r}.",
         )
     if kind not in PLOTS and (x is not None or y is not None):
         raise OptionError(

@@ -44,7 +44,7 @@ class Display:
         self._live = live
         self._read = read
         self._snapshot = snapshot
-        self._changed = threading.Condition()
+        self._change = threading.Condition()
         self._show: Callable[[Snapshot], None] = lambda _: None
         self._again: Callable[[], None] | None = None
         self._shown_in: Cell | None = None
@@ -98,15 +98,15 @@ class Display:
             self._poller.start()
 
     def _publish(self, snapshot: Snapshot) -> None:
-        with self._changed:
+        with self._change:
             self._snapshot = snapshot
-            self._changed.notify_all()
+            self._change.notify_all()
         self._show(snapshot)
 
     def _next(self, before: Snapshot | None, timeout: float) -> Snapshot:
         """Waits for a snapshot other than ``before``; returns the same one after ``timeout`` seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._snapshot is not before, timeout)
+        with self._change:
+            self._change.wait_for(lambda: self._snapshot is not before, timeout)
             return self._snapshot
 
 

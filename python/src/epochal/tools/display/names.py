@@ -43,12 +43,12 @@ def reserve(spark: SparkSession, name: str | None) -> str:
         OptionError: as of ``claim``.
     """
     cell = running_cell()
-    unnamed = [(one, one._origin) for one in displays.values() if one._origin is not None]
-    for one, origin in unnamed:
+    automatic = [(one, one._origin) for one in displays.values() if one._origin is not None]
+    for one, origin in automatic:
         if cell.id is not None and origin.id == cell.id and origin.run != cell.run:
             one.stop()
-    ended = [one for one, _ in unnamed if one._snapshot.status.is_over]
-    for one in ended[: max(len(ended) - _MAX_ENDED, 0)]:
+    over = [one for one, _ in automatic if one._snapshot.status.is_over]
+    for one in over[: max(len(over) - _MAX_ENDED, 0)]:
         displays.pop(str(one.name))
         one._drop()
     if name is not None:

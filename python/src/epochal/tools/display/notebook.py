@@ -73,21 +73,21 @@ def _show_widget(display: Display, plot: Plot | None) -> None:
         display._begin(panel.update, lambda: draw(panel.whole))
         return
 
-    def drawn(snapshot: Snapshot) -> dict[str, Any]:
-        return {**view, "text/html": markup.html(_saved(snapshot)), "text/plain": snapshot.head()}
+    def render(snapshot: Snapshot) -> dict[str, Any]:
+        return {**view, "text/html": markup.html(_file_part(snapshot)), "text/plain": snapshot.head()}
 
     def update(snapshot: Snapshot) -> None:
         nonlocal is_saved
         panel.update(snapshot)
         if snapshot.status.is_over or (snapshot.rows and not is_saved):  # seldom: the front end draws the widget again
             is_saved = True
-            place.update(drawn(snapshot), raw=True, metadata=metadata)
+            place.update(render(snapshot), raw=True, metadata=metadata)
 
-    place = draw(drawn(display._snapshot), raw=True, metadata=metadata, display_id=True)
-    display._begin(update, lambda: draw(drawn(display._snapshot), raw=True, metadata=metadata))
+    place = draw(render(display._snapshot), raw=True, metadata=metadata, display_id=True)
+    display._begin(update, lambda: draw(render(display._snapshot), raw=True, metadata=metadata))
 
 
-def _saved(snapshot: Snapshot) -> Snapshot:
+def _file_part(snapshot: Snapshot) -> Snapshot:
     """The part of a snapshot that the notebook's file keeps."""
     more = len(snapshot.rows) - _SAVED
     if more <= 0:
@@ -100,11 +100,11 @@ def _show_html(display: Display) -> None:
     media, notice = _media(), _NOTICE if display.query is not None else ""
     draw = media.display
 
-    def drawn(snapshot: Snapshot) -> Any:
+    def render(snapshot: Snapshot) -> Any:
         return media.HTML(markup.html(replace(snapshot, notice=notice)))
 
-    place = draw(drawn(display._snapshot), display_id=True)
-    display._begin(lambda snapshot: place.update(drawn(snapshot)), lambda: draw(drawn(display._snapshot)))
+    place = draw(render(display._snapshot), display_id=True)
+    display._begin(lambda snapshot: place.update(render(snapshot)), lambda: draw(render(display._snapshot)))
 
 
 def _media() -> Any:

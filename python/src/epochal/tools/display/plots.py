@@ -52,11 +52,11 @@ class Plot:
 
     def points(self, rows: Iterable[Sequence[Any]]) -> Points:
         """The points of rows of :meth:`expressions`. Rows without x are dropped; points of lines are sorted by x."""
-        kept = [row for row in rows if _drawable(row[0]) is not None]
+        drawable = [row for row in rows if _drawable(row[0]) is not None]
         if self.kind in ("line", "area") and self.x.holds != "text":
-            kept.sort(key=lambda row: row[0])
-        series = tuple(tuple(_drawable(row[place + 1]) for row in kept) for place in range(len(self.series)))
-        return Points(x=tuple(row[0] for row in kept), series=series)
+            drawable.sort(key=lambda row: row[0])
+        series = tuple(tuple(_drawable(row[place + 1]) for row in drawable) for place in range(len(self.series)))
+        return Points(x=tuple(row[0] for row in drawable), series=series)
 
 
 def plot(kind: str, schema: StructType, x: str | None, y: str | Sequence[str] | None) -> Plot:

@@ -32,13 +32,13 @@ def show(display: Display, wait: bool) -> None:
     with waiting.snapshots(display, is_raising=True) as snapshots:
         if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
             _in_place(snapshots)
-        printed: Snapshot | None = None
+        previous: Snapshot | None = None
         due = 0.0
         for snapshot in snapshots:
-            is_new = bool(snapshot.rows) and (printed is None or snapshot.rows is not printed.rows)
+            is_new = bool(snapshot.rows) and (previous is None or snapshot.rows is not previous.rows)
             if snapshot.status.is_over or (is_new and time.monotonic() >= due):
                 print(text(snapshot), flush=True)
-                printed, due = snapshot, time.monotonic() + _PAUSE
+                previous, due = snapshot, time.monotonic() + _PAUSE
 
 
 def _in_place(snapshots: Iterator[Snapshot]) -> None:

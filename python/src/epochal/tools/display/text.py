@@ -27,8 +27,8 @@ def text(snapshot: Snapshot, lines: int = _LINES) -> str:
     rights = [column.is_number for column in snapshot.columns]
 
     def line(cells: list[str]) -> str:
-        padded = zip(cells, widths, rights, strict=True)
-        return " | ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in padded).rstrip()
+        layout = zip(cells, widths, rights, strict=True)
+        return " | ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in layout).rstrip()
 
     rule = "-+-".join("-" * width for width in widths)
     parts = [line(heads), rule, *map(line, rows), rest(snapshot, lines), snapshot.notice]
@@ -41,10 +41,10 @@ def kept_rows(snapshot: Snapshot, lines: int) -> tuple[tuple[str | None, ...], .
 
 
 def rest(snapshot: Snapshot, lines: int) -> str:
-    hidden = len(snapshot.rows) - lines
-    return f"({hidden:,} more)" if hidden > 0 else ""
+    more = len(snapshot.rows) - lines
+    return f"({more:,} more)" if more > 0 else ""
 
 
 def _short(value: str | None) -> str:
-    shown = "null" if value is None else visible(value)
-    return shown if len(shown) <= _WIDEST else shown[: _WIDEST - 1] + "…"
+    text = "null" if value is None else visible(value)
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

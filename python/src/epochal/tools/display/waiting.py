@@ -34,18 +34,18 @@ def snapshots(display: Display, is_raising: bool = False) -> Iterator[Iterator[S
         The snapshots until the query has ended: each new one, and the same one again if there is none in time. The
         waiting thread must ask for them all the time.
     """
-    pressed, stops = [0], list[threading.Thread]()
+    presses, stops = [0], list[threading.Thread]()
 
     def press(number: int, frame: Any) -> None:
-        pressed[0] += 1
-        if pressed[0] > 1:
+        presses[0] += 1
+        if presses[0] > 1:
             raise KeyboardInterrupt
 
     def until_the_end() -> Iterator[Snapshot]:
         snapshot: Snapshot | None = None
         while snapshot is None or not snapshot.status.is_over:
             snapshot = display._next(snapshot, _STEP)
-            if pressed[0] and not stops:
+            if presses[0] and not stops:
                 stops.append(threading.Thread(target=display.stop, daemon=True))
                 stops[0].start()
             yield snapshot

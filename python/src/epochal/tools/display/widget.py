@@ -56,7 +56,7 @@ def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
     if plot is not None:
         _load_plotly()
 
-    def received(_: object, message: Any, buffers: object) -> None:
+    def on_message(_: object, message: Any, buffers: object) -> None:
         if message.get("type") == "stop":
             threading.Thread(target=display.stop, daemon=True).start()
         elif message.get("type") == "pull":
@@ -69,7 +69,7 @@ def panel(display: Display, plot: Plot | None, pulls: bool) -> Panel:
             for name, value in _state(snapshot, plot).items():
                 setattr(widget, name, value)
 
-    widget.on_msg(received)
+    widget.on_msg(on_message)
     return Panel(widget, update)
 
 
@@ -93,7 +93,7 @@ def _load_plotly() -> None:
 
 
 def _state(snapshot: Snapshot, plot: Plot | None) -> dict[str, Any]:
-    shown = {
+    view = {
         "head": snapshot.head(),
         "columns": [asdict(column) for column in snapshot.columns],
         "rows": [list(row) for row in snapshot.rows] if plot is None else [],
@@ -101,7 +101,7 @@ def _state(snapshot: Snapshot, plot: Plot | None) -> dict[str, Any]:
         "follows": snapshot.follows,
         "notice": snapshot.notice,
     }
-    return {"shown": shown, "figure": {} if plot is None else _figure(plot, snapshot.points)}
+    return {"shown": view, "figure": {} if plot is None else _figure(plot, snapshot.points)}
 
 
 def _figure(plot: Plot, points: Points) -> dict[str, Any]:

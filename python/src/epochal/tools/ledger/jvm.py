@@ -36,19 +36,19 @@ def beside(spark: SparkSession, options: Mapping[str, str]) -> DatabaseLedger:
     return read(spark, {**options, "dbtable": f"{schema}epochal_ledger", "retry.maxAttempts": "1"})
 
 
-def change(spark: SparkSession, options: Mapping[str, str], wanted: Change) -> None:
+def change(spark: SparkSession, options: Mapping[str, str], edit: Change) -> None:
     """Forgets a sink, or sets its last epoch, in one transaction.
 
     Raises:
         RepairError: a run has written or claimed since the row was read. Nothing is changed.
     """
-    row, applied = wanted.row, wanted.applied
-    shown = [row.query_id, row.generation, row.run_id, row.last_epoch, row.offsets_hash]
+    row, applied = edit.row, edit.applied
+    values = [row.query_id, row.generation, row.run_id, row.last_epoch, row.offsets_hash]
     with named():
         _desk(spark).change(
             dict(options),
             row.sink_id,
-            json.dumps(shown),
+            json.dumps(values),
             None if applied is None else json.dumps([applied.epoch, applied.offsets_hash]),
         )
 

@@ -121,10 +121,10 @@ class Server:
             execute(_PINNED)
             execute("SET LOCAL row_security = off")
             names = [*(schema[0] + name for name in _TABLES), *progress]
-            escaped = [name.replace("%", "%%") for name in names]
-            execute(f"LOCK TABLE {', '.join(escaped)} IN ACCESS SHARE MODE")
-            if planted := execute(_UNTRUSTED, names, names[0], names[0]).fetchone():
-                raise _untrusted(*planted)
+            escaped_names = [name.replace("%", "%%") for name in names]
+            execute(f"LOCK TABLE {', '.join(escaped_names)} IN ACCESS SHARE MODE")
+            if risk := execute(_UNTRUSTED, names, names[0], names[0]).fetchone():
+                raise _distrust(*risk)
             return rows.read(self.place, execute, schema[0].replace("%", "%%"), progress=len(progress) == 2)
 
     @contextmanager
@@ -164,14 +164,14 @@ def server(url: str) -> Server | None:
     libpq alone reads a variable.
     """
     match = _URL.fullmatch(url)
-    given = dict(parse_qsl(match["parameters"] or "", keep_blank_values=True)) if match else {}
+    parameters = dict(parse_qsl(match["parameters"] or "", keep_blank_values=True)) if match else {}
     driver = _driver()
-    if match is None or driver is None or not given.keys() <= _PARAMETERS.keys():
+    if match is None or driver is None or not parameters.keys() <= _PARAMETERS.keys():
         return None
     if os.environ.keys() & (_VARIABLES if match["database"] else {*_VARIABLES, "PGDATABASE"}):
         return None
     hosts = [*_HOST.finditer(match["hosts"])]
-    settings = {_PARAMETERS[name]: value for name, value in given.items()}
+    settings = {_PARAMETERS[name]: value for name, value in parameters.items()}
     settings["host"] = ",".join(host["name"] for host in hosts)
     settings["port"] = ",".join(host["port"] or "5432" for host in hosts)
     if match["database"]:
@@ -179,7 +179,7 @@ def server(url: str) -> Server | None:
     return Server(driver, url.partition("?")[0], settings)
 
 
-def _untrusted(table: str, is_table: bool, owner: str, role: str) -> DatabaseError:
+def _distrust(table: str, is_table: bool, owner: str, role: str) -> DatabaseError:
     reason = f"belongs to the role '{owner}'" if is_table else "is not an ordinary table"
     mine = '"{}"'.format(role.replace('"', '""'))
     trusting = f" If you trust '{owner}': ALTER TABLE {table} OWNER TO {mine}." if is_table else ""

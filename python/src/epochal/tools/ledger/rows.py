@@ -37,10 +37,10 @@ def _row(execute: Execute, ledger: str, sink_id: str, progress: bool) -> LedgerR
     if progress:
         ((beyond,),) = execute(_BEYOND.format(ledger), sink_id, values["query_id"])
         values["rows_beyond"] = None if beyond is None else int(beyond)
-    retired = _as_dicts(execute(f"SELECT * FROM {ledger}_retired {of_sink} updated_at", sink_id))
+    replaced = _as_dicts(execute(f"SELECT * FROM {ledger}_retired {of_sink} updated_at", sink_id))
     history = f"SELECT * FROM {ledger}_history {of_sink} number DESC LIMIT {_HISTORY}"
     lines = _as_dicts(execute(history, sink_id))
-    return row_of(values, tuple(row_of(old, (), ()) for old in retired), tuple(map(epoch_of, lines)))
+    return row_of(values, tuple(row_of(old, (), ()) for old in replaced), tuple(map(epoch_of, lines)))
 
 
 def _as_dicts(cursor: Any) -> list[dict[str, Any]]:
