@@ -114,7 +114,7 @@ def check(
                 f"The argument 'url' of epochal.cdc.check is '{without_login(url)}', not a URL of PostgreSQL.",
                 f'Set it like this: url="{_PREFIX}//db.example.com/shop".',
             )
-        given = {
+        arguments = {
             "url": url,
             "table": table,
             "user": user,
@@ -123,7 +123,7 @@ def check(
             "preimages": preimages,
             "connection": connection,
         }
-        options = _FORM.options(given, {"retry.maxAttempts": 1})
+        options = _FORM.options(arguments, {"retry.maxAttempts": 1})
         report = json.loads(_jvm().io.epochal.cdc.CaptureDesk.check(dict(options)))
     return Preflight(url=report["url"], table=report["table"], points=tuple(Point(**one) for one in report["points"]))
 

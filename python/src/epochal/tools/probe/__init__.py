@@ -67,6 +67,6 @@ def probe(
     ).run()
 
 
-def _invalid(name: str, expected: str, example: str) -> OptionError:
-    problem = f"The argument '{name}' of epochal.rest.probe is not {expected}."
+def _invalid(name: str, requirement: str, example: str) -> OptionError:
+    problem = f"The argument '{name}' of epochal.rest.probe is not {requirement}."
     return OptionError("OPTION_INVALID", problem, f"Set it like this: {example}.")

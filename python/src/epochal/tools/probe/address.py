@@ -97,13 +97,13 @@ class Address:
 
     def with_params(self, params: Mapping[str, str | int]) -> Address:
         """The address with these parameters set, each of them once."""
-        added = (f"{quote(name, safe='')}={quote(str(value), safe='')}" for name, value in params.items())
-        return replace(self, pairs=(*self.without(params).pairs, *added))
+        pairs = (f"{quote(name, safe='')}={quote(str(value), safe='')}" for name, value in params.items())
+        return replace(self, pairs=(*self.without(params).pairs, *pairs))
 
     def without(self, names: Iterable[str]) -> Address:
         """The address without these parameters."""
-        gone = {*names}
-        return replace(self, pairs=tuple(pair for pair in self.pairs if _decode(pair)[0] not in gone))
+        excluded_names = {*names}
+        return replace(self, pairs=tuple(pair for pair in self.pairs if _decode(pair)[0] not in excluded_names))
 
     def follow(self, reference: str) -> Address | None:
         """Resolves a link on the page at this address; None if it is not a link, or leads to another server.

@@ -102,11 +102,11 @@ class Listing:
         return len(self.records)
 
 
-def read(response: Response, shown: str) -> Listing:
+def read(response: Response, place: str) -> Listing:
     """Finds the records in the first response.
 
     Args:
-        shown: the address for messages.
+        place: the address for messages.
 
     Raises:
         HttpError: the body cannot be parsed.
@@ -115,11 +115,11 @@ def read(response: Response, shown: str) -> Listing:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = response.body.strip()
     if not body:
-        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} is empty.", _OTHER)
+        raise RecordError("RECORDS_NOT_FOUND", f"The response from {place} is empty.", _OTHER)
     if body[:1] == b"<":
-        raise _markup(kind, body, shown)
+        raise _markup(kind, body, place)
     if kind in ("text/csv", "application/csv", "text/tab-separated-values"):
-        return _csv(response, shown)
+        return _csv(response, place)
     try:
         document = _json(response.body)
     except ValueError as error:
@@ -127,14 +127,14 @@ def read(response: Response, shown: str) -> Listing:
         if lines is not None:
             return Listing(response, Layout("ndjson"), tuple(lines), how=f"each of its {len(lines)} lines is an object")
         if kind in ("text/plain", "application/octet-stream", "") and b"\n" in body:
-            return _csv(response, shown)
+            return _csv(response, place)
         what = f" (its content type is {one_line(kind)})" if kind else ""
         reason = f"it is not JSON: {one_line(error)}{what}"
-        problem = f"{shown} responded with a body that cannot be read: {reason}."
+        problem = f"{place} responded with a body that cannot be read: {reason}."
         raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
     if isinstance(document, dict) and re.search("ndjson|jsonl|json-seq", kind):
         return Listing(response, Layout("ndjson"), (document,), how=f"its content type is {one_line(kind)}")
-    return _locate(response, document, shown)
+    return _locate(response, document, place)
 
 
 def read_like(response: Response, layout: Layout) -> Listing | None:
@@ -200,7 +200,7 @@ def _json(body: bytes) -> Any:
 
 def _lines(body: bytes) -> list[Record] | None:
     """The records of NDJSON; None if the body is not NDJSON."""
-    found = []
+    records = []
     for line in body.split(b"\n"):
         if line.strip():
             try:
@@ -209,18 +209,18 @@ def _lines(body: bytes) -> list[Record] | None:
                 return None
             if not isinstance(record, dict):
                 return None
-            found.append(record)
-    return found
+            records.append(record)
+    return records
 
 
-def _locate(response: Response, document: Any, shown: str) -> Listing:
+def _locate(response: Response, document: Any, place: str) -> Listing:
     arrays = [(pointer, array) for pointer, array in _arrays(document) if all(isinstance(one, dict) for one in array)]
     full = [(pointer, array) for pointer, array in arrays if array]
     if all(_last(pointer) in _COMPANIONS for pointer, _ in full) and (other := _other_shape(response, document)):
         return other
     if not full:
         raise RecordError(
-            "RECORDS_NOT_FOUND", f"The response from {shown} {_why_no_records(document, arrays)}.", _OTHER
+            "RECORDS_NOT_FOUND", f"The response from {place} {_why_no_records(document, arrays)}.", _OTHER
         )
     likely = [one for one in full if _last(one[0]) not in _COMPANIONS] or full
     pointer, array = min(likely, key=_likelihood)
@@ -241,8 +241,8 @@ def _other_shape(response: Response, document: Any) -> Listing | None:
         how = f"an array of rows, whose values are named at '{columns}'; it has {counted(len(rows), 'row')}"
         layout = Layout("json", pointer, "rows", columns)
         return Listing(response, layout, tuple(rows), outline, relations, how) if rows else None
-    if named := max(shapes.maps(document), key=lambda one: len(one[1]), default=None):
-        pointer, objects = named
+    if largest := max(shapes.maps(document), key=lambda one: len(one[1]), default=None):
+        pointer, objects = largest
         outline, relations = _around(document, pointer)
         doubt = "The objects under names may be no records: an array of objects would be surer."
         how = f"{len(objects)} objects under names, with fields in common; the names are in the column {shapes.KEY}"
@@ -304,15 +304,15 @@ def _around(document: Any, records: str) -> tuple[dict[str, Any], dict[str, str]
     return outline, relations
 
 
-def _csv(response: Response, shown: str) -> Listing:
+def _csv(response: Response, place: str) -> Listing:
     try:
         layout, how, doubts = _csv_layout(response)
         records, more = _rows(response.body, layout)
     except ValueError as error:
-        problem = f"{shown} responded with a body that cannot be read: it is not CSV: {one_line(error)}."
+        problem = f"{place} responded with a body that cannot be read: it is not CSV: {one_line(error)}."
         raise HttpError("HTTP_BODY_INVALID", problem, LOOK) from None
     if not records:
-        raise RecordError("RECORDS_NOT_FOUND", f"The response from {shown} is CSV without records.", _OTHER)
+        raise RecordError("RECORDS_NOT_FOUND", f"The response from {place} is CSV without records.", _OTHER)
     return Listing(response, layout, tuple(records), how=how, doubts=(*doubts, *more))
 
 
@@ -325,8 +325,12 @@ def _csv_layout(response: Response) -> tuple[Layout, str, list[str]]:
     sep = max(widths, key=lambda one: widths[one], default=",")
     first, *rest = _csv_lines(text, sep)
     how = f"lines of {first.count} fields each, separated by {sep!r}"
-    if said := re.search(r"header\s*=\s*(present|absent)", kind):
-        return Layout("csv", sep=sep, header=said[1] == "present"), f"{how}; its content type says header={said[1]}", []
+    if parameter := re.search(r"header\s*=\s*(present|absent)", kind):
+        return (
+            Layout("csv", sep=sep, header=parameter[1] == "present"),
+            f"{how}; its content type says header={parameter[1]}",
+            [],
+        )
     if any(_is_number(cell) for cell in first):
         return Layout("csv", sep=sep, header=False), f"{how}; the first line has a number, and so is a record", []
     doubts = []
@@ -353,9 +357,9 @@ def _rows(body: bytes, layout: Layout) -> tuple[list[Record], list[str]]:
     if any(len(row) != len(names) for row in rows):
         raise ValueError("its lines have different numbers of fields")
     twice = sorted({name for name in names if names.count(name) > 1 or not name})
-    kept = [index for index, name in enumerate(names) if name not in twice]
+    indexes = [index for index, name in enumerate(names) if name not in twice]
     doubts = [f"The CSV names several fields {name!r}: they have no column." for name in twice]
-    return [{names[index]: row[index] or None for index in kept} for row in rows], doubts
+    return [{names[index]: row[index] or None for index in indexes} for row in rows], doubts
 
 
 def _csv_lines(text: str, sep: str) -> Iterator[list[str]]:
@@ -369,16 +373,18 @@ def _is_number(cell: str) -> bool:
     return re.fullmatch(r"[+-]?\d+(\.\d+)?", cell.strip()) is not None
 
 
-def _markup(kind: str, body: bytes, shown: str) -> HttpError:
+def _markup(kind: str, body: bytes, place: str) -> HttpError:
     title = re.search(rb"<title[^>]*>(.*?)</title>", body[:20000], re.IGNORECASE | re.DOTALL)
-    named = f" titled '{one_line(title[1].decode('utf-8', 'replace'))}'" if title else ""
+    title_clause = f" titled '{one_line(title[1].decode('utf-8', 'replace'))}'" if title else ""
     if "html" not in kind and b"<html" not in body[:2000].lower():
-        problem = f"{shown} responded with XML, which Epochal does not read."
+        problem = f"{place} responded with XML, which Epochal does not read."
         return HttpError("HTTP_BODY_INVALID", problem, 'Ask for JSON or CSV: headers={"Accept": "application/json"}.')
     hint = "Check the path: this address is for browsers. The API may have another host, or a path like /api."
     if _LOGIN.search(body[:200000]):
         hint = "It looks like a login page: set credentials with auth (--auth on the command line). " + hint
-    return HttpError("HTTP_BODY_INVALID", f"{shown} responded with an HTML page{named} instead of records.", hint)
+    return HttpError(
+        "HTTP_BODY_INVALID", f"{place} responded with an HTML page{title_clause} instead of records.", hint
+    )
 
 
 _OTHER = "Pass the address of a list of objects that is not empty, with the API's parameters in url or params."

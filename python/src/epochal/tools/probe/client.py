@@ -122,7 +122,7 @@ class Client:
         self._sleep(seconds)
 
     def _ask(self, address: Address, headers: Mapping[str, str]) -> Response:
-        shown = address.shown(self.credentials.params)
+        place = address.shown(self.credentials.params)
         connection, target, more = self._connection(address)
         watch = _Watch(connection)
         try:
@@ -130,34 +130,34 @@ class Client:
             connection.request("GET", target, headers=self._headers(headers) | more)
             response = connection.getresponse()
             body = _read(response)
-            found = dict[str, str]()
+            fields = dict[str, str]()
             for name, value in response.getheaders():
-                found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
+                fields[name.lower()] = f"{fields[name.lower()]}, {value}" if name.lower() in fields else value
             if watch.expired:  # the body may be incomplete
                 raise TimeoutError
-            return Response(response.status, found, body, address)
+            return Response(response.status, fields, body, address)
         except _TooLargeError:
             hint = "Request smaller pages: set the API's parameter for the page size in the address or in params."
             raise HttpError(
-                "HTTP_RESPONSE_TOO_LARGE", f"A response from {shown} is larger than {LARGEST} bytes.", hint
+                "HTTP_RESPONSE_TOO_LARGE", f"A response from {place} is larger than {LARGEST} bytes.", hint
             ) from None
         except zlib.error as error:
             raise HttpError(
-                "HTTP_BODY_INVALID", f"{shown} responded with a body that cannot be read: {error}.", LOOK
+                "HTTP_BODY_INVALID", f"{place} responded with a body that cannot be read: {error}.", LOOK
             ) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise self._no_response(shown, error, watch.expired) from None
+            raise self._no_response(place, error, watch.expired) from None
         finally:
             watch.close()
 
-    def _no_response(self, shown: str, error: Exception, expired: bool) -> HttpError:
+    def _no_response(self, place: str, error: Exception, expired: bool) -> HttpError:
         if expired or isinstance(error, TimeoutError):
             within = _DEADLINE if expired else self._timeout
             hint = 'Raise http=Http(timeout="…") (--timeout on the command line), or request smaller pages.'
-            return HttpError("HTTP_TIMEOUT", f"{shown} did not respond within {within:g} s.", hint)
+            return HttpError("HTTP_TIMEOUT", f"{place} did not respond within {within:g} s.", hint)
         hint = "Check the address and the network; set a proxy with http=Http(proxy=Proxy(url=…)) or --proxy."
         if isinstance(error, socket.gaierror):
-            reason = f"the host name {urlsplit(shown).hostname} cannot be resolved"
+            reason = f"the host name {urlsplit(place).hostname} cannot be resolved"
         elif isinstance(error, ssl.SSLError):
             reason = f"TLS failed, {getattr(error, 'verify_message', '') or error.reason or error}"
             hint = "Set your own certificate authority with http=Http(tls=Tls(ca_file=…)) or --ca-file."
@@ -165,13 +165,13 @@ class Client:
             reason = "a header of the request has a character that is not allowed"
         else:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return HttpError("HTTP_UNREACHABLE", f"{shown} could not be reached: {one_line(reason)}.", hint)
+        return HttpError("HTTP_UNREACHABLE", f"{place} could not be reached: {one_line(reason)}.", hint)
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         ours = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": f"epochal/{VERSION}"}
-        given = {name.lower() for name in self.credentials.headers}
-        kept = {name: value for name, value in (ours | dict(headers)).items() if name.lower() not in given}
-        return {**kept, **self.credentials.headers, "Connection": "close"}
+        own_names = {name.lower() for name in self.credentials.headers}
+        defaults = {name: value for name, value in (ours | dict(headers)).items() if name.lower() not in own_names}
+        return {**defaults, **self.credentials.headers, "Connection": "close"}
 
     def _connection(self, address: Address) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
         """A connection, the request target, and the headers for a proxy."""
@@ -291,8 +291,8 @@ def _retry_after(response: Response) -> float:
     waits += [_wait(headers.get(name), 1000) for name in ("retry-after-ms", "x-ms-retry-after-ms")]
     if response.status == 429 and not any(waits):
         waits += [_reset(headers, name) for name in _LIMITS if f"{name}-remaining" not in headers]
-    found = [wait for wait in waits if wait is not None]
-    return max([0.0, *found, *([_UNREAD] if not any(found) and any(wait is None for wait in waits) else [])])
+    seconds = [wait for wait in waits if wait is not None]
+    return max([0.0, *seconds, *([_UNREAD] if not any(seconds) and any(wait is None for wait in waits) else [])])
 
 
 def _until_reset(headers: Mapping[str, str]) -> float:
@@ -331,8 +331,8 @@ def _wait(text: str | None, per_second: float = 1) -> float | None:
             moment = parsedate_to_datetime(text)
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
-    zoned = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    return max(0.0, zoned.timestamp() - time.time())
+    instant = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return max(0.0, instant.timestamp() - time.time())
 
 
 def _number(text: str | None) -> float | None:
@@ -352,9 +352,9 @@ def _login(proxy: Proxy) -> dict[str, str]:
 
 
 def _context(tls: Tls | None) -> ssl.SSLContext:
-    given: dict[str, Any] = {} if tls is None or tls.ca_file is None else {"cafile": tls.ca_file}
+    arguments: dict[str, Any] = {} if tls is None or tls.ca_file is None else {"cafile": tls.ca_file}
     try:
-        context = ssl.create_default_context(**given)
+        context = ssl.create_default_context(**arguments)
         if tls is not None and tls.cert_file is not None:
             password = read_secret(tls.key_password) if tls.key_password else None
             context.load_cert_chain(tls.cert_file, tls.key_file, password)

@@ -19,29 +19,29 @@ _WIDTH = 110
 _INDENT = "    "
 
 
-def options(given: Mapping[str, Any]) -> dict[str, str]:
+def options(arguments: Mapping[str, Any]) -> dict[str, str]:
     """The options of the jar, with ``$NAME`` in place of secrets."""
-    return {name: f"${value}" if isinstance(value, Environ) else value for name, value in _options(given).items()}
+    return {name: f"${value}" if isinstance(value, Environ) else value for name, value in _options(arguments).items()}
 
 
-def helper(given: Mapping[str, Any], schema: str, note: str = "") -> str:
+def helper(arguments: Mapping[str, Any], schema: str, note: str = "") -> str:
     """The program that calls ``epochal.read.rest``.
 
     Args:
-        given: arguments of ``epochal.read.rest``; None means unset.
+        arguments: those of ``epochal.read.rest``; None means unset.
         note: a comment on what is missing.
     """
-    lines = ["spark", literal(given["url"])]
-    lines += [f"{name}={source(value)}" for name, value in given.items() if name != "url" and value is not None]
+    lines = ["spark", literal(arguments["url"])]
+    lines += [f"{name}={source(value)}" for name, value in arguments.items() if name != "url" and value is not None]
     lines.append(f"schema={_long(schema)}")
     body = "".join(f"{_INDENT}{line},\n" for line in lines)
     call = f"records = epochal.read.rest(\n{_comment(note, _INDENT)}{body})\n"
     return f"{_imports(call)}\n{call}"
 
 
-def plain(given: Mapping[str, Any], schema: str, note: str = "") -> str:
+def plain(arguments: Mapping[str, Any], schema: str, note: str = "") -> str:
     """The program that sets options directly."""
-    set_options = [f".option({literal(name)}, {source(value)})" for name, value in _options(given).items()]
+    set_options = [f".option({literal(name)}, {source(value)})" for name, value in _options(arguments).items()]
     chain = ['spark.readStream.format("epochal-rest")', *set_options, f".schema({_long(schema)})", ".load()"]
     call = f"records = (\n{_comment(note, _INDENT)}" + "".join(f"{_INDENT}{line}\n" for line in chain) + ")\n"
     return f"{_imports(call, epochal=False)}{call}"
@@ -71,13 +71,13 @@ def source(value: Any) -> str:
 
 def _arguments(value: Value) -> Iterator[str]:
     for one in fields_of(type(value)):
-        given = getattr(value, one.name)
-        if given is not None:
-            yield source(given) if not one.kw_only else f"{one.name}={source(given)}"
+        argument = getattr(value, one.name)
+        if argument is not None:
+            yield source(argument) if not one.kw_only else f"{one.name}={source(argument)}"
 
 
-def _options(given: Mapping[str, Any]) -> dict[str, str]:
-    return REST.options(given, None)
+def _options(arguments: Mapping[str, Any]) -> dict[str, str]:
+    return REST.options(arguments, None)
 
 
 def _imports(call: str, *, epochal: bool = True) -> str:

@@ -37,13 +37,13 @@ class Credentials:
         headers: the user's headers and those of ``auth``.
         params: parameters of ``auth``, also added to addresses from the server.
         secrets: texts to mask in all output.
-        given: the arguments ``auth``, ``headers`` and ``params`` of the printed program.
+        arguments: ``auth``, ``headers`` and ``params`` of the printed program.
     """
 
     headers: Mapping[str, str]
     params: Mapping[str, str]
     secrets: tuple[str, ...]
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
 
     def mask(self, text: str) -> str:
         """Masks the secrets in a text."""
@@ -63,30 +63,36 @@ def of(
         OptionError: a header cannot be sent, a secret cannot be read, or only the jar supports the scheme of ``auth``.
     """
     schemes: list[AnyAuth] = [] if auth is None else [auth] if isinstance(auth, AnyAuth) else [*auth]
-    sent, added, secrets = dict(_check_headers(headers or {})), dict[str, str](), list[str]()
-    shown: list[AnyAuth] = []
+    own_headers, query, secrets = dict(_check_headers(headers or {})), dict[str, str](), list[str]()
+    program_schemes: list[AnyAuth] = []
     for scheme in schemes:
-        names = {name.lower() for name in sent}
+        names = {name.lower() for name in own_headers}
         for place, name, value in _additions(scheme):
             if place == "header" and name.lower() in names:
                 raise _conflict(name)
-            (sent if place == "header" else added)[name] = value
+            (own_headers if place == "header" else query)[name] = value
         secrets += _secrets(scheme)
-        shown.append(_without_values(scheme))
+        program_schemes.append(_without_values(scheme))
     key_params = {name for scheme in schemes if isinstance(scheme, ApiKey) for name in [scheme.param] if name}
-    hidden = {name: value for name, value in address.params.items() if is_secret(name) and name not in key_params}
+    secret_params = {
+        name: value for name, value in address.params.items() if is_secret(name) and name not in key_params
+    }
     plain = dict[str, str]()
     for name, value in (headers or {}).items():
-        _add_to_program(shown, plain, name, value, is_header=True)
+        _add_to_program(program_schemes, plain, name, value, is_header=True)
         secrets += [] if _PUBLIC.fullmatch(name) else [value, value.partition(" ")[2]]
     params = dict[str, str]()
-    for name, value in hidden.items():
-        _add_to_program(shown, params, name, value, is_header=False)
-    secrets += hidden.values()
-    given = {"auth": shown[0] if len(shown) == 1 else shown or None, "headers": plain or None, "params": params or None}
+    for name, value in secret_params.items():
+        _add_to_program(program_schemes, params, name, value, is_header=False)
+    secrets += secret_params.values()
+    arguments = {
+        "auth": program_schemes[0] if len(program_schemes) == 1 else program_schemes or None,
+        "headers": plain or None,
+        "params": params or None,
+    }
     long = {secret for secret in secrets if len(secret) >= _MIN_LENGTH}
-    credentials = Credentials(sent, added | hidden, tuple(sorted(long, key=len, reverse=True)), given)
-    return address.without([*hidden, *added]), credentials
+    credentials = Credentials(own_headers, query | secret_params, tuple(sorted(long, key=len, reverse=True)), arguments)
+    return address.without([*secret_params, *query]), credentials
 
 
 def _check_headers(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -152,25 +158,25 @@ def _from_environment(secret: Secret | str, name: str) -> Secret:
     return secret if isinstance(secret, Secret) and secret.option("")[0] else Secret.env(name)
 
 
-def _add_to_program(shown: list[AnyAuth], plain: dict[str, str], name: str, value: str, *, is_header: bool) -> None:
+def _add_to_program(schemes: list[AnyAuth], plain: dict[str, str], name: str, value: str, *, is_header: bool) -> None:
     """Adds a header or a secret parameter to the printed program, with an environment variable in place of a secret."""
     bearer = is_header and name.lower() == "authorization" and value.lower().startswith("bearer ")
-    has_key = any(isinstance(scheme, ApiKey) for scheme in shown)
+    has_key = any(isinstance(scheme, ApiKey) for scheme in schemes)
     if is_header and _PUBLIC.fullmatch(name):
         plain[name] = value
     elif bearer:
-        shown.append(Bearer(Secret.env("TOKEN")))
+        schemes.append(Bearer(Secret.env("TOKEN")))
     elif is_secret(name) and name.lower() != "authorization" and not has_key:
         place = {"header": name} if is_header else {"param": name}
-        shown.append(ApiKey(Secret.env(variable(name)), **place))
+        schemes.append(ApiKey(Secret.env(variable(name)), **place))
     else:
         plain[name] = Environ(variable(name))
 
 
-def _invalid(name: str, expected: str) -> OptionError:
+def _invalid(name: str, requirement: str) -> OptionError:
     return OptionError(
         "OPTION_INVALID",
-        f"The argument '{name}' of epochal.rest.probe is not {expected}.",
+        f"The argument '{name}' of epochal.rest.probe is not {requirement}.",
         'Set it like this: headers={"X-Api-Key": "…"}.',
     )
 

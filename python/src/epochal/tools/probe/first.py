@@ -15,26 +15,26 @@ _SEARCH = re.compile(r"(search|query)/?$", re.IGNORECASE)
 _LOGIN = re.compile(r"log-?in|sign-?in|sso|oauth|authorize", re.IGNORECASE)
 
 
-def first_response(client: Client, given: Address) -> tuple[Response, Address]:
+def first_response(client: Client, url: Address) -> tuple[Response, Address]:
     """The first page and its address, after redirections and without a position in the list.
 
     Raises:
         HttpError: there is no response, or it is an error.
     """
-    placed = positions(given)
+    position_params = positions(url)
     try:
         try:
-            response, address = _behind_redirects(client, given.without(placed))
+            response, address = _behind_redirects(client, url.without(position_params))
         except HttpError:
-            if not placed:
+            if not position_params:
                 raise
-            response, address = _behind_redirects(client, given)
-        if response.status >= 400 and placed and response.status not in (401, 403):
-            response, address = _behind_redirects(client, given)
+            response, address = _behind_redirects(client, url)
+        if response.status >= 400 and position_params and response.status not in (401, 403):
+            response, address = _behind_redirects(client, url)
         if response.status == 406:
             response = client.get(address, {"Accept": "*/*"})
     except StoppedError as stopped:
-        problem = f"{given.shown()} could not be probed: {stopped}."
+        problem = f"{url.shown()} could not be probed: {stopped}."
         raise HttpError("HTTP_STATUS", problem, "Wait, and probe again.") from None
     if response.status != 200:
         raise _status_error(client, address, response)
@@ -46,11 +46,11 @@ def positions(address: Address) -> list[str]:
 
     ``start`` and ``from`` count only next to a page size: alone they may be times.
     """
-    given = address.params
+    params = address.params
     usual = {*names.OFFSETS, *names.PAGES}
-    if not any(name in names.SIZES for name in given):
+    if not any(name in names.SIZES for name in params):
         usual -= {"start", "from"}
-    return [name for name, value in given.items() if name in usual and re.fullmatch(r"\d{1,9}", value)]
+    return [name for name, value in params.items() if name in usual and re.fullmatch(r"\d{1,9}", value)]
 
 
 def _behind_redirects(client: Client, address: Address) -> tuple[Response, Address]:
@@ -59,11 +59,11 @@ def _behind_redirects(client: Client, address: Address) -> tuple[Response, Addre
         if response.status not in (301, 302, 303, 307, 308):
             break
         target = response.headers.get("location", "")
-        secured = target.replace("https://", "http://", 1) if address.origin.startswith("http://") else target
-        there = address.follow(secured)
+        https_target = target.replace("https://", "http://", 1) if address.origin.startswith("http://") else target
+        there = address.follow(https_target)
         if there is None or _LOGIN.search(there.path):
             raise _redirect_error(client, address, response.status, target)
-        if secured != target:  # the same host with https
+        if https_target != target:  # the same host with https
             there = Address.parse(target)
         address = there
         response = client.get(address)

@@ -115,24 +115,24 @@ class Investigation:
         Args:
             key: JSON Pointer to the key of a record; None if whole records identify themselves.
         """
-        seen: tuple[Listing, ...] = (self._first,)
+        listings: tuple[Listing, ...] = (self._first,)
         pages: AnyPages | None = None
         if isinstance(paging, LinkedPages):
-            seen = (self._first, *paging.pages)
+            listings = (self._first, *paging.pages)
             pages = report.linked_pages(self._notes, self._first, paging)
             self._address = self._address.without([paging.follow.param] if paging.follow.param else [])
             if paging.pages[0] is self._first:
                 self._enlarge(paging)
         elif isinstance(paging, NumberedPages):
-            seen = (self._first, *paging.pages)
+            listings = (self._first, *paging.pages)
             pages = report.numbered_pages(self._notes, paging, key, self._reader.outcome)
             self._address = self._address.without([paging.param, paging.size_param])
         else:
             report.single_page(self._notes, self._first, self._reader, self._is_cut)
             pages = NoPages(key=key) if key and self._notes.complete else None
-        report.rate_limit(self._notes, seen)
+        report.rate_limit(self._notes, listings)
         by_key = dict[str, Record]()
-        for record in (record for listing in seen for record in listing.records):
+        for record in (record for listing in listings for record in listing.records):
             by_key.setdefault(self._key.of(record), record)
         return list(by_key.values())[: schema.MOST], pages
 
@@ -151,8 +151,8 @@ class Investigation:
                     return
         except StoppedError:
             return
-        shown = ", ".join(f"'{name}'" for name in tried)
-        self._notes.not_known(f"The parameter for the size of a page: {LARGE} for {shown} has no effect.")
+        attempts = ", ".join(f"'{name}'" for name in tried)
+        self._notes.not_known(f"The parameter for the size of a page: {LARGE} for {attempts} has no effect.")
 
     def _use_size(self, paging: LinkedPages, name: str, large: Listing, keys: list[str]) -> None:
         following = paging.follow.address(large)
@@ -166,7 +166,7 @@ class Investigation:
         self._address = self._address.with_params({name: LARGE})
         self._params |= {name} - {*self._given.params}
 
-    def _result(self, given: dict[str, Any], columns: str) -> Probe:
+    def _result(self, arguments: dict[str, Any], columns: str) -> Probe:
         notes = self._notes
         note = "" if notes.complete else "Incomplete: see what the probe could not find out."
         return Probe(
@@ -177,22 +177,22 @@ class Investigation:
             doubts=tuple(notes.doubts),
             unknown=tuple(notes.unknown),
             schema=columns,
-            options=code.options(given),
-            call=code.helper(given, columns, note),
-            plain=code.plain(given, columns, note),
+            options=code.options(arguments),
+            call=code.helper(arguments, columns, note),
+            plain=code.plain(arguments, columns, note),
         )
 
     def _arguments(self, pages: AnyPages | None) -> dict[str, Any]:
         """Arguments of ``epochal.read.rest``, without secrets."""
-        given = self._credentials.given
+        arguments = self._credentials.arguments
         params = {n: v for n, v in self._address.params.items() if n in self._params and not is_secret(n)}
         return {
             "url": self._address.without(params).url,
             "pages": pages,
             "records": self._records(),
-            "auth": given["auth"],
-            "headers": given["headers"],
-            "params": {**params, **(given["params"] or {})} or None,
+            "auth": arguments["auth"],
+            "headers": arguments["headers"],
+            "params": {**params, **(arguments["params"] or {})} or None,
             "http": credentials.without_secrets(self._http),
         }
 

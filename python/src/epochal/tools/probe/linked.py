@@ -149,11 +149,11 @@ def candidates(listing: Listing) -> Iterator[NextPage]:
     """The possible ways to the next page, the likeliest first."""
     if "next" in links(listing.response.headers):
         yield NextPage("link")
-    ranked = sorted((rank, pointer) for pointer in listing.outline if (rank := names.cursor_rank(pointer)) is not None)
-    given = [pointer for _, pointer in ranked if _text(listing.outline[pointer]) is not None]
-    urls = [pointer for pointer in given if _is_url(listing.outline[pointer])]
+    ranks = sorted((rank, pointer) for pointer in listing.outline if (rank := names.cursor_rank(pointer)) is not None)
+    pointers = [pointer for _, pointer in ranks if _text(listing.outline[pointer]) is not None]
+    urls = [pointer for pointer in pointers if _is_url(listing.outline[pointer])]
     yield from (NextPage("next-url", one) for one in urls if names.cursor_rank(one) != 3 or "next" in names.plain(one))
-    for pointer in given:
+    for pointer in pointers:
         is_echo = names.cursor_rank(pointer) == 3 and str(listing.outline[pointer]).isdigit()
         if pointer not in urls and not is_echo:
             is_number = isinstance(listing.outline[pointer], int)
@@ -180,9 +180,9 @@ def unreadable_places(listing: Listing) -> Iterator[str]:
         if name != "link" and names.cursor_rank(f"/{name}") == 0 and _is_url(value):
             yield f"The header {title_case(name)} has the next page's address: it is read from Link or the body only."
     target = links(headers).get("next")
-    shown = [("header Link", target)] if target else []
-    shown += [(f"'{p}'", str(v)) for p, v in listing.outline.items() if names.cursor_rank(p) == 0 and _is_url(v)]
-    for place, address in shown:
+    places = [("header Link", target)] if target else []
+    places += [(f"'{p}'", str(v)) for p, v in listing.outline.items() if names.cursor_rank(p) == 0 and _is_url(v)]
+    for place, address in places:
         if listing.address.follow(address) is None:
             yield f"The next page at {place} is on another server, or not an address: Epochal does not follow it."
 
@@ -194,9 +194,9 @@ def follow(reader: PageReader, first: Listing, key: Key, max_ways: int = 8) -> L
         max_ways: maximum number of ways to try.
     """
     before = key.all(first.records)
-    for tried, way in enumerate(candidates(first)):
+    for number, way in enumerate(candidates(first)):
         address = way.address(first)
-        if tried >= max_ways or address is None:
+        if number >= max_ways or address is None:
             continue
         second = reader.read(address)
         after = key.all(second.records) if second else []
@@ -225,28 +225,28 @@ def follow_keys(reader: PageReader, first: Listing, key: Key) -> LinkedPages | N
 
 def _walk(reader: PageReader, way: NextPage, first: Listing, second: Listing, key: Key) -> LinkedPages:
     """Reads further pages, up to the end of the list or the maximum number."""
-    pages, seen = [first, second], {*key.all(first.records), *key.all(second.records)}
-    ended, itself, again = False, False, ""
-    while not ended and not again and len(pages) < _MAX_PAGES:
+    pages, all_keys = [first, second], {*key.all(first.records), *key.all(second.records)}
+    is_last, itself, again = False, False, ""
+    while not is_last and not again and len(pages) < _MAX_PAGES:
         address = way.address(pages[-1])
         if address is not None and address.target == pages[-1].address.target:
-            ended = itself = True
+            is_last = itself = True
             break
         further = reader.read_if_allowed(address) if address else None
         if address is not None and further is None:
             break
         keys = key.all(further.records) if further else []
-        overlaps = key.overlap(seen, keys)
+        overlaps = key.overlap(all_keys, keys)
         if further is None or not keys or (overlaps and _says_end(pages[-1])):
-            ended = True
+            is_last = True
         elif overlaps:
             again = f"; the {ordinal(len(pages) + 1)} page repeats records of earlier ones"
         else:
-            seen.update(keys)
+            all_keys.update(keys)
             pages.append(further)
-    end = f"page {len(pages)} is the last one" if ended else f"{len(pages)} pages were read without reaching the end"
+    end = f"page {len(pages)} is the last one" if is_last else f"{len(pages)} pages were read without reaching the end"
     how = f"the second page was requested, and has {second.count} other records; {end}{again}"
-    return LinkedPages(way, tuple(pages), ended, how, repeats=bool(again), itself=itself)
+    return LinkedPages(way, tuple(pages), is_last, how, repeats=bool(again), itself=itself)
 
 
 def _says_end(listing: Listing) -> bool:
@@ -256,12 +256,12 @@ def _says_end(listing: Listing) -> bool:
 
 def links(headers: Mapping[str, str]) -> dict[str, str]:
     """The targets of a ``Link`` header (RFC 8288), by relation."""
-    found = dict[str, str]()
+    targets = dict[str, str]()
     for target, parameters in _LINK.findall(headers.get("link", "")[:_MAX_LINK_LENGTH]):
         for match in _REL.finditer(parameters):
             for relation in (match[1] or match[2] or "").lower().split():
-                found.setdefault(relation, target.strip())
-    return found
+                targets.setdefault(relation, target.strip())
+    return targets
 
 
 def _text(value: Any) -> str | None:

@@ -157,9 +157,9 @@ def cursor_params(pointer: str, *, is_number: bool) -> list[str]:
     name = leaf(pointer)
     if "-" in name:  # a header
         name = re.sub(r"^x_", "", name.lower().replace("-", "_"))
-    stripped = re.sub(r"(?i)^next_?", "", name)
-    stripped = stripped[:1].lower() + stripped[1:]
-    own = [stripped] if plain(stripped) not in ("", "url", "link", "href", "uri") else []
+    base = re.sub(r"(?i)^next_?", "", name)
+    base = base[:1].lower() + base[1:]
+    own = [base] if plain(base) not in ("", "url", "link", "href", "uri") else []
     usual = (*NUMBERED, *CURSORS) if is_number else CURSORS
-    kept = [name] if plain(name) != "next" else []
-    return list(dict.fromkeys([*own, *kept, *usual]))
+    same = [name] if plain(name) != "next" else []
+    return list(dict.fromkeys([*own, *same, *usual]))

@@ -107,10 +107,10 @@ class Hints:
     sizes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, listing: Listing, given: Address) -> Hints:
+    def of(cls, listing: Listing, address: Address) -> Hints:
         """Collects hints from the user's address, from links, and from numbers around the records."""
         hints = cls()
-        queries = [given.params.items()]
+        queries = [address.params.items()]
         texts = [*links(listing.response.headers).values(), *listing.relations.values()]
         texts += [value for value in listing.outline.values() if isinstance(value, str) and "?" in value]
         queries += [dict(parse_qsl(urlsplit(text).query)).items() for text in texts[:50] if len(text) < 4000]
@@ -131,9 +131,9 @@ class Hints:
 
     def add(self, name: str, value: str) -> None:
         if re.fullmatch(r"\d{1,9}", value):
-            for usual, found in ((names.OFFSETS, self.offsets), (names.PAGES, self.pages), (names.SIZES, self.sizes)):
-                if name in usual and name not in found:
-                    found.append(name)
+            for usual, own in ((names.OFFSETS, self.offsets), (names.PAGES, self.pages), (names.SIZES, self.sizes)):
+                if name in usual and name not in own:
+                    own.append(name)
 
     def add_echo(self, name: str, value: int, count: int) -> None:
         """Adds a number next to the records that may echo a request parameter: position 0 or 1, or a page size."""
@@ -173,7 +173,7 @@ class NumberedSearch:
         self._keys = key.all(first.records)
         self._first = first
         self._small = 2 if len(self._keys) >= 6 else 1
-        self._tried: set[Pair] = set()
+        self._attempts: set[Pair] = set()
         self._sizes = [*hints.sizes]
         self.small_page: Listing | None = None
 
@@ -198,17 +198,17 @@ class NumberedSearch:
             if keys == self._keys[: self._small]:
                 self.small_page = self.small_page or page
             elif keys != self._keys:
-                sized = [pair for pair in pairs if pair[1] in self._sizes]
-                ordered = [Pair(kind, *pair) for pair in (*sized, *pairs)]
-                if (pages := self._first_of(ordered)) is not None:
+                hints = [pair for pair in pairs if pair[1] in self._sizes]
+                candidates = [Pair(kind, *pair) for pair in (*hints, *pairs)]
+                if (pages := self._first_of(candidates)) is not None:
                     return pages
         return None
 
     def _first_of(self, pairs: Sequence[Pair]) -> NumberedPages | None:
         """The first working pair, tested with the page size of the printed program."""
         for pair in pairs:
-            if pair not in self._tried:
-                self._tried.add(pair)
+            if pair not in self._attempts:
+                self._attempts.add(pair)
                 if (pages := self._test(pair)) is not None:
                     return self._measure(pages)
         return None
@@ -273,8 +273,8 @@ class NumberedSearch:
             size = next(one for one in _ROUND if one <= max(1, len(keys) // 2))
             second = self._ask(numbering, size, size)
             after = self._key.all(second.records) if second else []
-        expected = keys[size : 2 * size]
-        right = bool(after) and after[: len(expected)] == expected and not {*after} & {*keys[:size]}
+        next_keys = keys[size : 2 * size]
+        right = bool(after) and after[: len(next_keys)] == next_keys and not {*after} & {*keys[:size]}
         numbering = replace(numbering, size=size, pages=(page, second) if second is not None and right else (page,))
         if not right:
             what = f"Page 2 of {counted(size, 'record')} does not continue where page 1 ends ({self._reader.outcome})."

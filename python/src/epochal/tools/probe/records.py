@@ -78,12 +78,12 @@ def changed_fields(before: Sequence[Record], after: Sequence[Record]) -> list[st
 def order(records: Sequence[Record], key: Key) -> list[tuple[str, Direction]]:
     """The fields by which the records are sorted, among the key and times."""
     times = [pointer for pointer in _scalars(records[0]) if _TIMES.search(pointer.rpartition("/")[2])]
-    found = []
+    orders = []
     pointers = times if key.pointer is None else [key.pointer, *(one for one in times if one != key.pointer)]
     for pointer in pointers:
         if direction := _direction([at(record, pointer) for record in records]):
-            found.append((pointer, direction))
-    return found
+            orders.append((pointer, direction))
+    return orders
 
 
 def _direction(values: list[Any]) -> Direction | None:

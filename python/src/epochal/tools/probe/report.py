@@ -184,9 +184,9 @@ def order(notes: Notes, first: Listing, sample: Sequence[Record], key: records.K
         notes.not_known("The order of the records: neither their key nor any of their times ascends.")
 
 
-def rate_limit(notes: Notes, seen: Sequence[Listing]) -> None:
+def rate_limit(notes: Notes, listings: Sequence[Listing]) -> None:
     """Notes the headers of a rate limit."""
-    headers = {name: value for listing in seen for name, value in listing.response.headers.items()}
+    headers = {name: value for listing in listings for name, value in listing.response.headers.items()}
     lines = [
         f"{linked.title_case(name)}: {one_line(value)}"
         for name, value in headers.items()

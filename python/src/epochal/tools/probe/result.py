@@ -76,8 +76,8 @@ class Probe:
         return values | {"options": dict(self.options)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return partial(Probe, **{**given, "options": dict(self.options)}), ()
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return partial(Probe, **{**fields, "options": dict(self.options)}), ()
 
     def __repr__(self) -> str:
         parts = [f"{one.name.replace(' ', '_')}={one.value!r}" for one in self.findings if one.name in _IN_SHORT]

@@ -71,38 +71,38 @@ def _columns(
     records: Sequence[Record], path: str, doubts: list[str], *, texts: bool, depth: int
 ) -> Iterator[tuple[str, str]]:
     names = list(dict.fromkeys(name for record in records for name in record))
-    seen: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for name in names[:_MAX_NAMES]:
         where = f"{path}.{one_line(name)}" if path else one_line(name)
-        if name.lower() in seen:
-            other = one_line(seen[name.lower()])
+        if name.lower() in spellings:
+            other = one_line(spellings[name.lower()])
             doubts.append(f"{where}: Spark does not distinguish its name from '{other}'; it has no column.")
             continue
-        seen[name.lower()] = name
+        spellings[name.lower()] = name
         yield name, _type([record.get(name) for record in records], where, doubts, texts=texts, depth=depth)
     if len(names) > _MAX_NAMES:
         doubts.append(f"{path or 'A record'}: {len(names)} names were seen; the first {_MAX_NAMES} have columns.")
 
 
 def _type(values: list[Any], where: str, doubts: list[str], *, texts: bool, depth: int) -> str:
-    given = [value for value in values if value is not None]
-    kinds = {_kind(value) for value in given}
-    if not given:
+    present = [value for value in values if value is not None]
+    kinds = {_kind(value) for value in present}
+    if not present:
         doubts.append(
             f"{where}: only null in {counted(len(values), 'record')}; its type is unknown, STRING accepts any."
         )
         return "STRING"
     if kinds <= {"whole number", "number"}:
-        return _number(given, where, doubts)
+        return _number(present, where, doubts)
     if len(kinds) > 1:
         doubts.append(f"{where}: mixed types ({', '.join(sorted(kinds))}); STRING reads each as JSON text.")
         return "STRING"
     (kind,) = kinds
     if kind == "text":
-        return _text(given, where, doubts, texts=texts)
+        return _text(present, where, doubts, texts=texts)
     if kind == "array":
-        return _array(given, where, doubts, depth)
-    return "BOOLEAN" if kind == "boolean" else _object(given, where, doubts, depth)
+        return _array(present, where, doubts, depth)
+    return "BOOLEAN" if kind == "boolean" else _object(present, where, doubts, depth)
 
 
 def _kind(value: Any) -> str:
@@ -110,32 +110,32 @@ def _kind(value: Any) -> str:
     return next((name for kind, name in kinds if isinstance(value, kind)), "object")
 
 
-def _number(given: list[Any], where: str, doubts: list[str]) -> str:
-    if all(isinstance(value, int) for value in given):
-        largest = max(abs(value) for value in given)
+def _number(values: list[Any], where: str, doubts: list[str]) -> str:
+    if all(isinstance(value, int) for value in values):
+        largest = max(abs(value) for value in values)
         if largest >= 2**63:
             digits = len(str(largest))
             doubts.append(f"{where}: numbers of {digits} digits do not fit BIGINT.")
             return "DECIMAL(38,0)" if digits <= 38 else "STRING"
         if largest > 2**53:
             doubts.append(f"{where}: numbers above 2^53, which clients in JavaScript round; BIGINT keeps them.")
-        if moment := _epoch(given, where):
+        if moment := _epoch(values, where):
             doubts.append(f"{where}: looks like {moment} since 1970; BIGINT keeps the number.")
         return "BIGINT"
-    exact = [value for value in given if isinstance(value, Decimal)]
+    exact = [value for value in values if isinstance(value, Decimal)]
     if any(abs(value.adjusted()) > 307 for value in exact if value):
         doubts.append(f"{where}: numbers that are too large or too small for DOUBLE; STRING keeps them.")
         return "STRING"
     if any(len(value.as_tuple().digits) > 15 for value in exact) or any(
-        abs(value) > 2**53 for value in given if isinstance(value, int)
+        abs(value) > 2**53 for value in values if isinstance(value, int)
     ):
         doubts.append(f"{where}: numbers of more than 15 digits; DOUBLE rounds them, DECIMAL(38,…) would keep them.")
     return "DOUBLE"
 
 
-def _epoch(given: list[int], where: str) -> str:
+def _epoch(values: list[int], where: str) -> str:
     name = where.rpartition(".")[2]
-    low, high = min(given), max(given)
+    low, high = min(values), max(values)
     if not _EPOCH_NAME.search(name):
         return ""
     if low >= 600_000_000 and high < 5_000_000_000:
@@ -143,19 +143,19 @@ def _epoch(given: list[int], where: str) -> str:
     return "milliseconds" if low >= 600_000_000_000 and high < 5_000_000_000_000 else ""
 
 
-def _text(given: list[str], where: str, doubts: list[str], *, texts: bool) -> str:
-    if all(re.fullmatch(r"[+-]?\d+", value) for value in given):
-        return _digits(given, where, doubts, texts=texts)
-    if texts and all(_INTEGER.fullmatch(value) or _DECIMAL.fullmatch(value) for value in given):
+def _text(values: list[str], where: str, doubts: list[str], *, texts: bool) -> str:
+    if all(re.fullmatch(r"[+-]?\d+", value) for value in values):
+        return _digits(values, where, doubts, texts=texts)
+    if texts and all(_INTEGER.fullmatch(value) or _DECIMAL.fullmatch(value) for value in values):
         return "DOUBLE"
-    if texts and all(value in ("true", "false") for value in given):
+    if texts and all(value in ("true", "false") for value in values):
         return "BOOLEAN"
-    if all(_DATE.fullmatch(value) and _is_moment(value) for value in given):
+    if all(_DATE.fullmatch(value) and _is_moment(value) for value in values):
         return "DATE"
-    moments = [_TIMESTAMP.fullmatch(value) for value in given]
+    moments = [_TIMESTAMP.fullmatch(value) for value in values]
     matches = [match for match in moments if match and _is_moment(match[1])]
-    if len(matches) < len(given):
-        if what := _meaning(given):
+    if len(matches) < len(values):
+        if what := _meaning(values):
             doubts.append(f"{where}: {what}, as texts; STRING keeps them as they are.")
         return "STRING"
     if len({bool(match[3]) for match in matches}) > 1 or not matches[0][3]:
@@ -167,9 +167,9 @@ def _text(given: list[str], where: str, doubts: list[str], *, texts: bool) -> st
     return "TIMESTAMP"
 
 
-def _digits(given: list[str], where: str, doubts: list[str], *, texts: bool) -> str:
-    leading = any(re.match(r"[+-]?0\d", value) for value in given)
-    longest = max(len(value.lstrip("+-")) for value in given)
+def _digits(values: list[str], where: str, doubts: list[str], *, texts: bool) -> str:
+    leading = any(re.match(r"[+-]?0\d", value) for value in values)
+    longest = max(len(value.lstrip("+-")) for value in values)
     if texts and not leading and longest <= 18:
         return "BIGINT"
     why = "with leading zeros" if leading else f"of up to {longest} digits"
@@ -177,13 +177,13 @@ def _digits(given: list[str], where: str, doubts: list[str], *, texts: bool) -> 
     return "STRING"
 
 
-def _meaning(given: list[str]) -> str:
+def _meaning(values: list[str]) -> str:
     """The meaning of texts that have no type of their own; empty if they are just texts."""
-    if all(_NUMBER.fullmatch(value) for value in given):
+    if all(_NUMBER.fullmatch(value) for value in values):
         return "numbers with a fraction or an exponent"
-    if all(_MOMENT.fullmatch(value) for value in given):
+    if all(_MOMENT.fullmatch(value) for value in values):
         return "dates or times in another form than 2026-01-31 and 2026-01-31T10:00:00Z"
-    return "true and false" if all(value.lower() in ("true", "false") for value in given) else ""
+    return "true and false" if all(value.lower() in ("true", "false") for value in values) else ""
 
 
 def _is_moment(text: str) -> bool:
@@ -194,8 +194,8 @@ def _is_moment(text: str) -> bool:
     return True
 
 
-def _array(given: list[list[Any]], where: str, doubts: list[str], depth: int) -> str:
-    members = [member for array in given for member in array][:MOST]
+def _array(arrays: list[list[Any]], where: str, doubts: list[str], depth: int) -> str:
+    members = [member for array in arrays for member in array][:MOST]
     if not members:
         doubts.append(f"{where}: only empty arrays; the type of their elements is unknown.")
         return "ARRAY<STRING>"
@@ -204,8 +204,8 @@ def _array(given: list[list[Any]], where: str, doubts: list[str], depth: int) ->
     return f"ARRAY<{_type(members, f'{where}[]', doubts, texts=False, depth=depth + 1)}>"
 
 
-def _object(given: list[Record], where: str, doubts: list[str], depth: int) -> str:
-    names = {name for record in given for name in record}
+def _object(records: list[Record], where: str, doubts: list[str], depth: int) -> str:
+    names = {name for record in records for name in record}
     if not names:
         doubts.append(f"{where}: only empty objects; their fields are unknown, STRING accepts any.")
         return "STRING"
@@ -213,9 +213,9 @@ def _object(given: list[Record], where: str, doubts: list[str], depth: int) -> s
         return _too_deep(where, doubts)
     if all(_DATA_NAME.fullmatch(name) for name in names):
         doubts.append(f"{where}: its names look like data ({counted(len(names), 'name')}); it is read as a map.")
-        members = [member for record in given for member in record.values()][:MOST]
+        members = [member for record in records for member in record.values()][:MOST]
         return f"MAP<STRING, {_type(members, f'{where}{{}}', doubts, texts=False, depth=depth + 1)}>"
-    columns = _columns(given, where, doubts, texts=False, depth=depth + 1)
+    columns = _columns(records, where, doubts, texts=False, depth=depth + 1)
     return f"STRUCT<{', '.join(f'{quoted(name)}: {kind}' for name, kind in columns)}>"
 
 

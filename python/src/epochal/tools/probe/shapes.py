@@ -15,8 +15,8 @@ def rows(arrays: list[tuple[str, list[Any]]]) -> tuple[str, str, list[Record]] |
     """The first array of rows beside an array of as many names: both pointers, and the records."""
     for pointer, array in arrays:
         beside = pointer.rpartition("/")[0]
-        for columns, listed in arrays if pointer else ():
-            names = _names(listed)
+        for columns, labels in arrays if pointer else ():
+            names = _names(labels)
             if columns != pointer and columns.rpartition("/")[0] == beside and (records := named(array, names)):
                 return pointer, columns, records
     return None
@@ -28,9 +28,9 @@ def named(array: Any, names: list[str]) -> list[Record] | None:
     return [dict(zip(names, row, strict=False)) for row in array] if fit and names else None
 
 
-def columns(listed: Any) -> list[str]:
+def columns(labels: Any) -> list[str]:
     """The names in an array of columns; empty if it is none."""
-    return _names(listed) if isinstance(listed, list) else []
+    return _names(labels) if isinstance(labels, list) else []
 
 
 def maps(value: Any, pointer: str = "", depth: int = 0) -> Iterator[tuple[str, Record]]:
@@ -50,7 +50,7 @@ def keyed(value: Any) -> list[Record] | None:
     return [{**one, KEY: name} for name, one in value.items()]
 
 
-def _names(listed: list[Any]) -> list[str]:
-    labels = [one.get("name") if isinstance(one, dict) else one for one in listed]
+def _names(entries: list[Any]) -> list[str]:
+    labels = [one.get("name") if isinstance(one, dict) else one for one in entries]
     names = [one for one in labels if isinstance(one, str)]
     return names if len(names) == len(labels) else []
