@@ -30,7 +30,7 @@ BASELINE = {
     "cdc": 26,
     "core": 56,
     "epochal": 34,
-    "epochal.tools": 248,
+    "epochal.tools": 63,
     "ingest": 27,
     "inspect": 1,
     "jdbc": 78,

@@ -248,7 +248,7 @@ def test_a_small_terminal_has_a_line_for_each_query() -> None:
     for number in range(4):
         query = FakeQuery([progress(0, 100, sink=epoch(0, 100))], name=f"query{number}", number=number)
         states.append(views_state(query))
-    view._console.print(view._drawn(states))
+    view._console.print(view._table(states))
     view.close(states, [])
     lines = shown.getvalue().splitlines()
     assert [line.partition(":")[0] for line in lines] == ["query0", "query1", "query2", "query3"]

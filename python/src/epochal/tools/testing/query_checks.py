@@ -52,44 +52,44 @@ class QueryScene:
 
 def _replay(scene: QueryScene) -> None:
     query = scene.query()
-    expected = len(query.rows()) + scene.more(10)
+    count = len(query.rows()) + scene.more(10)
     query.drain()
     last = query.forget_last_commit()
-    expected += scene.more(5)
+    count += scene.more(5)
     query.drain()
     # The run that replays may end after the replay.
     query.drain()
     if sum(epoch == last for epoch, _ in query.deliveries()) < 2:
         raise BrokenError(f"epoch {last}, whose commit was missing, was not delivered again")
     query.assert_same_when_replayed()
-    rows.once_each("after a replay", query.rows(), expected)
+    rows.once_each("after a replay", query.rows(), count)
 
 
 def _checkpoint_alone(scene: QueryScene) -> None:
     # Resumed twice: a position kept outside of the checkpoint may be right the first time, but has moved by the second.
     query = scene.query()
     if scene.keeps_rows and scene.add is not None:
-        restored, later = query.copied("restored"), query.copied("restored-later")
+        older, later = query.copied("restored"), query.copied("restored-later")
         before = len(query.rows())
         scene.more(10)
         query.drain()
-        restored.drain()
-        rows.same("from an older copy of the checkpoint", restored.rows(), query.rows()[before:])
+        older.drain()
+        rows.same("from an older copy of the checkpoint", older.rows(), query.rows()[before:])
         scene.more(10)
         query.drain()
-        for what, copy in (("the same copy, resumed again", restored), ("a second such copy, resumed later", later)):
+        for what, copy in (("the same copy, resumed again", older), ("a second such copy, resumed later", later)):
             copy.drain()
             rows.same(f"from {what}", copy.rows(), query.rows()[before:])
         return
     scene.more(10)
     query.drain()
     last = query.deliveries()[-1][1]
-    restored = query.copied("restored")
+    older = query.copied("restored")
     for what in ("from a copy of the checkpoint", "from the same copy, resumed again"):
-        already = len(restored.deliveries())
-        restored.forget_last_commit()
-        restored.drain()
-        replays = restored.deliveries()[already:]
+        already = len(older.deliveries())
+        older.forget_last_commit()
+        older.drain()
+        replays = older.deliveries()[already:]
         rows.same(f"the last epoch, {what}", replays[0][1] if replays else [], last)
 
 
@@ -109,23 +109,23 @@ def _restarts(scene: QueryScene) -> None:
     seed = random.randrange(1_000_000)
     chance = random.Random(seed)
     query = scene.query()
-    expected = len(query.rows())
+    count = len(query.rows())
     for _ in range(_STARTS):
-        started = query.start(processingTime="0 seconds")
+        run = query.start(processingTime="0 seconds")
         try:
             for _ in range(chance.randint(1, 2)):
-                expected += scene.more(chance.randint(1, 9))
+                count += scene.more(chance.randint(1, 9))
                 # Stopped in the middle of a batch, or after it.
                 if chance.random() < 0.5:
-                    query.wait_for(started, expected)
+                    query.wait_for(run, count)
         finally:
-            started.stop()
-    expected += scene.more(3)
+            run.stop()
+    count += scene.more(3)
     query.drain()
     # A run that begins with an interrupted batch may end after it.
     query.drain()
     query.assert_same_when_replayed()
-    rows.once_each(f"after {_STARTS} starts (seed {seed})", query.rows(), expected)
+    rows.once_each(f"after {_STARTS} starts (seed {seed})", query.rows(), count)
 
 
 #: By promise, in the order in which they are made.

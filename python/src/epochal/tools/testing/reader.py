@@ -26,16 +26,16 @@ class Restartable:
     def __init__(self, new: Callable[[], Any], add: Callable[[int], object] | None) -> None:
         self.add = add
         self._new = new
-        self._made: list[Any] = []
+        self._readers: list[Any] = []
 
     def make(self) -> Any:
         """Creates a reader."""
-        self._made.append(self._new())
-        return self._made[-1]
+        self._readers.append(self._new())
+        return self._readers[-1]
 
     def close(self) -> None:
         """Stops all readers; errors of readers that were already stopped are ignored."""
-        for reader in self._made:
+        for reader in self._readers:
             with suppress(Exception):
                 stop(reader)
 
@@ -74,10 +74,10 @@ def between(reader: Any, start: Offset, end: Offset) -> list[str]:
     """The rows between two offsets; each partition is pickled, as for an executor."""
     if is_simple(reader):
         return rows.texts(reader.readBetweenOffsets(start, end))
-    found: list[str] = []
+    texts: list[str] = []
     for partition in reader.partitions(start, end):
-        found += rows.texts(reader.read(pickle.loads(pickle.dumps(partition))))
-    return found
+        texts += rows.texts(reader.read(pickle.loads(pickle.dumps(partition))))
+    return texts
 
 
 def checked(offset: Any) -> Offset:

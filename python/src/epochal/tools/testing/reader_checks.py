@@ -66,17 +66,17 @@ def _idempotent_plan(source: Restartable) -> None:
     reader = source.make()
     first: list[str] | None = None
     if is_simple(reader):
-        delivered, end = reader.read(start)
-        first = rows.texts(delivered)
+        batch, end = reader.read(start)
+        first = rows.texts(batch)
     else:
         end = latest(reader, start)
-    found = between(reader, start, end)
-    rows.once_each("the batch", found, count)
+    planned_rows = between(reader, start, end)
+    rows.once_each("the batch", planned_rows, count)
     if first is not None:
-        rows.same("readBetweenOffsets, beside the rows of read", found, first)
+        rows.same("readBetweenOffsets, beside the rows of read", planned_rows, first)
     source.more(9)
-    rows.same("planned again by the same reader", between(reader, start, end), found)
-    rows.same("planned again after a restart", between(source.make(), start, end), found)
+    rows.same("planned again by the same reader", between(reader, start, end), planned_rows)
+    rows.same("planned again after a restart", between(source.make(), start, end), planned_rows)
 
 
 def _once_each(source: Restartable) -> None:

@@ -44,12 +44,12 @@ def once_each(what: str, rows: Sequence[str], count: int | None) -> None:
     """Asserts that no row is repeated, and that all ``count`` rows are there if the count is known."""
     twice = [f"{row} ({times} times)" for row, times in Counter(rows).items() if times > 1]
     if twice or (count is not None and len(rows) != count):
-        expected = "" if count is None else f" for {count}"
+        clause = "" if count is None else f" for {count}"
         more = f"; more than once: {shown(twice)}" if twice else ""
-        raise BrokenError(f"{what}: {len(set(rows))} rows{expected}{more}")
+        raise BrokenError(f"{what}: {len(set(rows))} rows{clause}{more}")
 
 
 def shown(rows: Iterable[str]) -> str:
     """A sample of the rows, as text."""
-    found = list(rows)
-    return f"[{', '.join(found[:_SHOWN])}{', …' if len(found) > _SHOWN else ''}]"
+    texts = list(rows)
+    return f"[{', '.join(texts[:_SHOWN])}{', …' if len(texts) > _SHOWN else ''}]"

@@ -70,16 +70,18 @@ def check_source(
     _hooks.install()
     reasons = dict(exempt or {})
     names = [promise.name for promise in source_promises()]
-    unknown = sorted((set(reasons) - {*names, promises.KEEPS_ROWS}) | (set(only or ()) - set(names)))
+    unknown_names = sorted((set(reasons) - {*names, promises.KEEPS_ROWS}) | (set(only or ()) - set(names)))
     if only is not None and not only:
         raise OptionError("OPTION_INVALID", "only names no promise.", f"The promises are {', '.join(names)}.")
-    if unknown:
+    if unknown_names:
         raise OptionError(
-            "OPTION_UNKNOWN", f"There is no promise {', '.join(unknown)}.", f"The promises are {', '.join(names)}."
+            "OPTION_UNKNOWN",
+            f"There is no promise {', '.join(unknown_names)}.",
+            f"The promises are {', '.join(names)}.",
         )
     report = subject(spark, source, options or {}, schema)
-    wanted = [promise for promise in source_promises() if only is None or promise.name in only]
-    return Report(report.name, tuple(_check(promise, report, add, reasons, timeout) for promise in wanted))
+    selection = [promise for promise in source_promises() if only is None or promise.name in only]
+    return Report(report.name, tuple(_check(promise, report, add, reasons, timeout) for promise in selection))
 
 
 def _check(

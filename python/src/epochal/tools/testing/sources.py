@@ -60,8 +60,10 @@ def subject(
         )
     kind = source if inspect.isclass(source) and issubclass(source, DataSource) else _around(source, schema)
     spark.dataSource.register(kind)
-    given = schema if inspect.isclass(source) else None
-    return Subject(kind.name(), lambda: _reader(kind, texts, schema), lambda: _frame(spark, kind.name(), texts, given))
+    user_schema = schema if inspect.isclass(source) else None
+    return Subject(
+        kind.name(), lambda: _reader(kind, texts, schema), lambda: _frame(spark, kind.name(), texts, user_schema)
+    )
 
 
 def _frame(spark: SparkSession, name: str, options: dict[str, str], schema: str | StructType | None) -> DataFrame:
@@ -74,8 +76,10 @@ def _reader(kind: type[DataSource], options: dict[str, str], schema: str | Struc
     from pyspark.sql.types import StructType
 
     source = kind(options)
-    given = schema if schema is not None else source.schema()
-    columns = given if isinstance(given, StructType) else cast("StructType", StructType.fromDDL(given))
+    column_spec = schema if schema is not None else source.schema()
+    columns = (
+        column_spec if isinstance(column_spec, StructType) else cast("StructType", StructType.fromDDL(column_spec))
+    )
     try:
         return source.streamReader(columns)
     except (PySparkNotImplementedError, NotImplementedError):
@@ -89,7 +93,7 @@ def _around(make: Callable[[], Any], columns: str | StructType | None) -> type[D
         raise OptionError(
             "OPTION_REQUIRED", "A reader does not declare its columns.", 'Pass `schema`, such as "line STRING".'
         )
-    given = columns
+    ddl = columns
     format_name = f"epochal_checked_{next(_numbers)}"
 
     class Checked(DataSource):
@@ -100,7 +104,7 @@ def _around(make: Callable[[], Any], columns: str | StructType | None) -> type[D
             return format_name
 
         def schema(self) -> StructType | str:
-            return given
+            return ddl
 
     if is_simple(make()):
         Checked.simpleStreamReader = lambda self, schema: make()  # type: ignore[method-assign]

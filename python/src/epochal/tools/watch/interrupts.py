@@ -26,7 +26,7 @@ class Interrupts:
         before = signal.getsignal(signal.SIGINT)
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and before not in (None, signal.SIG_IGN):
-            self._before = signal.signal(signal.SIGINT, self._counted)
+            self._before = signal.signal(signal.SIGINT, self._count)
         return self
 
     def __exit__(
@@ -41,5 +41,5 @@ class Interrupts:
         while self.count == before and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(_SLICE, left))
 
-    def _counted(self, number: int, frame: FrameType | None) -> None:
+    def _count(self, number: int, frame: FrameType | None) -> None:
         self.count += 1

@@ -46,11 +46,11 @@ class Notebook:
     def _display(self, states: Sequence[QueryState], summary: Sequence[str]) -> None:
         from IPython.display import display
 
-        shown = {"text/html": page(states, summary), "text/plain": text(states, summary)}
+        bundle = {"text/html": page(states, summary), "text/plain": text(states, summary)}
         if self._handle is None:
-            self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            self._handle = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         else:
-            self._handle.update(shown, raw=True)
+            self._handle.update(bundle, raw=True)
 
 
 def page(states: Sequence[QueryState], summary: Sequence[str] = ()) -> str:

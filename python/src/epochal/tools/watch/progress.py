@@ -211,8 +211,8 @@ def _sink(progress: Mapping[str, Any], rows_read: int) -> Sink:
     name = short_name(str(progress.get("description")))
     place = _TABLE.fullmatch(name) or _API.fullmatch(name)
     epoch = _whole(metrics, "epoch")
-    written = progress.get("numOutputRows")
-    of_batch = rows_read if written is None or written < 0 else int(written)
+    reported_rows = progress.get("numOutputRows")
+    of_batch = rows_read if reported_rows is None or reported_rows < 0 else int(reported_rows)
     is_database = "outcome" in metrics
     bad_rows = _whole(metrics, "badRows") or 0
     return Sink(

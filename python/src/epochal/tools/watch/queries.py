@@ -114,8 +114,8 @@ def queries(spark: SparkSession | None = None) -> Queries:
     session = spark if spark is not None else active_session()
     active = queries_of(session, "epochal.queries")
     ids = {query.id for query in active}
-    failed = [query for query in failed_queries(session) if query.id not in ids]
-    return Queries(tuple(_row(WatchedQuery(query).poll()) for query in [*active, *failed]))
+    failures = [query for query in failed_queries(session) if query.id not in ids]
+    return Queries(tuple(_row(WatchedQuery(query).poll()) for query in [*active, *failures]))
 
 
 def stop_all(spark: SparkSession | None = None) -> None:

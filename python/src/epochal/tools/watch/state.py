@@ -117,13 +117,13 @@ class WatchedQuery:
         else:
             phase = "waiting" if _is_waiting(status) else "running"
         name = self._named or (tally.last.sink.target if tally.last else self.state.name)
-        elapsed = max(time.monotonic() - self._began, tally.span)
+        seconds = max(time.monotonic() - self._began, tally.span)
         self.state = replace(
             self.state,
             name=name,
             phase=phase,
             message=message,
-            elapsed=elapsed,
+            elapsed=seconds,
             tally=tally,
             error=error,
             unreported=unreported(tally.last, status) if is_active else None,
@@ -147,17 +147,17 @@ class WatchedQuery:
 
         Does nothing for a query that no helper has started, and where the ledger cannot be read.
         """
-        state, known = self.state, self._started
+        state, start = self.state, self._started
         epoch = -1 if state.last is None else state.last.sink.epoch
         flushes = state.phase != "failed" if state.last is None else state.last.sink.transport == "flushed"
-        session: Any = known.session() if known else None
-        if known is None or session is None or "dbtable" not in known.options or epoch is None or not flushes:
+        session: Any = start.session() if start else None
+        if start is None or session is None or "dbtable" not in start.options or epoch is None or not flushes:
             return
         with suppress(Exception):
-            row = jvm.beside(session, known.options).find(state.id)
+            row = jvm.beside(session, start.options).find(state.id)
             if row is not None and row.rows_beyond is not None:
-                ended = [one.rows for one in row.history if one.run_id == state.run_id and one.epoch > epoch]
-                self.state = replace(state, rows_beyond=row.rows_beyond + sum(ended))
+                epoch_rows = [one.rows for one in row.history if one.run_id == state.run_id and one.epoch > epoch]
+                self.state = replace(state, rows_beyond=row.rows_beyond + sum(epoch_rows))
 
     def _error(self, is_stopping: bool) -> str | None:
         error = self.query.exception() if is_stopping else failure(self.query)

@@ -120,8 +120,8 @@ class Tally:
 
 def _window(batches: tuple[Batch, ...]) -> tuple[Batch, ...]:
     since = batches[-1].ended.timestamp() - _SECONDS
-    kept = [batch for batch in batches[:-2] if batch.ended.timestamp() >= since]
-    return (*kept, *batches[-2:])[-_MAX_REPORTS:]
+    recent = [batch for batch in batches[:-2] if batch.ended.timestamp() >= since]
+    return (*recent, *batches[-2:])[-_MAX_REPORTS:]
 
 
 def _key(batch: Batch) -> tuple[int, float]:

@@ -39,14 +39,14 @@ class Terminal:
         self._live.start()
 
     def show(self, states: Sequence[QueryState]) -> None:
-        self._live.update(self._drawn(states), refresh=True)
+        self._live.update(self._table(states), refresh=True)
 
     def close(self, states: Sequence[QueryState], summary: Sequence[str]) -> None:
         self._live.stop()
         for line in summary:
             self._console.print(line, markup=False, soft_wrap=True)
 
-    def _drawn(self, states: Sequence[QueryState]) -> RenderableType:
+    def _table(self, states: Sequence[QueryState]) -> RenderableType:
         blocks = Group(*(block(state) for state in states), "")  # Spark's own progress bar is drawn on the last line
         height = len(self._console.render_lines(blocks, pad=False))
         if height < self._console.height:

@@ -34,16 +34,16 @@ class Plain:
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._printed: dict[str, tuple[object, float]] = {}
+        self._last_lines: dict[str, tuple[object, float]] = {}
 
     def show(self, states: Sequence[QueryState]) -> None:
         if all(state.has_ended for state in states):
             return  # the summary follows
         for state in states:
-            before, when = self._printed.get(state.run_id, (None, 0.0))
+            before, when = self._last_lines.get(state.run_id, (None, 0.0))
             now = (state.has_ended, state.tally.batches, state.tally.rows_read, state.last is None and state.message)
             if now != before or (not state.has_ended and state.elapsed - when >= _SILENCE):
-                self._printed[state.run_id] = now, state.elapsed
+                self._last_lines[state.run_id] = now, state.elapsed
                 text = words.ending(state) if state.has_ended else words.line(state)
                 self._print(f"{words.clock(state.elapsed)} {text}")
 
@@ -65,12 +65,12 @@ def view_of(file: TextIO | None) -> View:
         from epochal.tools.watch.notebook import Notebook
 
         return Notebook(shell)
-    written = sys.stdout if file is None else file
-    if written.isatty() and os.environ.get("TERM") != "dumb" and importlib.util.find_spec("rich") is not None:
+    stream = sys.stdout if file is None else file
+    if stream.isatty() and os.environ.get("TERM") != "dumb" and importlib.util.find_spec("rich") is not None:
         from epochal.tools.watch.terminal import Terminal
 
-        return Terminal(written)
-    return Plain(written)
+        return Terminal(stream)
+    return Plain(stream)
 
 
 def notebook_shell() -> Any:

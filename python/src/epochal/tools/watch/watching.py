@@ -73,27 +73,27 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
         Exception: the error of the first failed query, or of the first one that could not be stopped.
         KeyboardInterrupt: the second Ctrl-C.
     """
-    watched = [WatchedQuery(query) for query in queries]
+    polled_queries = [WatchedQuery(query) for query in queries]
     stopping: Stopping | None = None
     with Interrupts() as interrupts:
         try:
             while True:
-                view.show([_state_of(one, interrupts, stopping is not None) for one in watched])
-                if all(one.state.has_ended for one in watched) or (stopping is not None and stopping.has_failed):
-                    for one in watched:
+                view.show([_state_of(one, interrupts, stopping is not None) for one in polled_queries])
+                if all(one.state.has_ended for one in polled_queries) or (stopping is not None and stopping.has_failed):
+                    for one in polled_queries:
                         one.count_beyond()
                     break
-                _pause(watched, interrupts, pace, 0 if stopping is None else 1)
+                _pause(polled_queries, interrupts, pace, 0 if stopping is None else 1)
                 if interrupts.count > 1:
                     raise KeyboardInterrupt
                 if interrupts.count and stopping is None:
-                    stopping = Stopping(watched)
+                    stopping = Stopping(polled_queries)
         finally:
-            states = [one.state for one in watched]
-            raised = next((state for state in states if state.error), None)
-            lines = [words.summary(state) if state is raised else words.ending(state) for state in states]
+            states = [one.state for one in polled_queries]
+            failure = next((state for state in states if state.error), None)
+            lines = [words.summary(state) if state is failure else words.ending(state) for state in states]
             view.close(states, lines or ["No query is active."])
-    raise_first(watched)
+    raise_first(polled_queries)
     if stopping is not None and stopping.has_failed and stopping.error is not None:
         raise stopping.error
 
@@ -107,9 +107,9 @@ class Stopping:
         error: the error of the first query that could not be stopped.
     """
 
-    def __init__(self, watched: Iterable[WatchedQuery]) -> None:
+    def __init__(self, queries: Iterable[WatchedQuery]) -> None:
         self.error: Exception | None = None
-        self._queries = [one.query for one in watched if not one.state.has_ended]
+        self._queries = [one.query for one in queries if not one.state.has_ended]
         threading.Thread(target=self._stop, name="epochal-stop", daemon=True).start()
 
     @property
@@ -125,9 +125,9 @@ class Stopping:
                 self.error = self.error or error
 
 
-def raise_first(watched: Iterable[WatchedQuery]) -> None:
+def raise_first(queries: Iterable[WatchedQuery]) -> None:
     """Raises the error of the first failed query."""
-    for one in watched:
+    for one in queries:
         if one.state.phase == "failed":
             with named():
                 one.query.awaitTermination()
@@ -135,7 +135,7 @@ def raise_first(watched: Iterable[WatchedQuery]) -> None:
                     raise error
 
 
-def queries_of(given: Given, caller: str) -> list[Query]:
+def queries_of(queries: Given, caller: str) -> list[Query]:
     """The queries that an argument stands for; none if it is None and there is no active session.
 
     Args:
@@ -145,11 +145,11 @@ def queries_of(given: Given, caller: str) -> list[Query]:
         OptionError: the argument is not a query, an iterable of queries, or a session.
     """
     _hooks.install()
-    if given is None and (given := active_session()) is None:
+    if queries is None and (queries := active_session()) is None:
         return []
-    if (streams := getattr(given, "streams", None)) is not None:
+    if (streams := getattr(queries, "streams", None)) is not None:
         return list(streams.active)
-    items: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    items: list[Any] = list(queries) if isinstance(queries, Iterable) else [queries]
     if strange := [one for one in items if not hasattr(type(one), "lastProgress")]:
         raise OptionError(
             "OPTION_INVALID",
@@ -166,29 +166,29 @@ def active_session() -> SparkSession | None:
     return SparkSession.getActiveSession()
 
 
-def seconds(given: str | float | timedelta, argument: str) -> float:
+def seconds(duration: str | float | timedelta, argument: str) -> float:
     """The duration of an argument, in seconds.
 
     Args:
-        given: a number of seconds, a number with a unit as in ``"1 second"``, or a ``timedelta``.
+        duration: a number of seconds, a number with a unit as in ``"1 second"``, or a ``timedelta``.
         argument: name of the argument, for the error.
 
     Raises:
         OptionError: the argument is not a positive duration.
     """
     total = 0.0
-    if isinstance(given, timedelta):
-        total = given.total_seconds()
-    elif isinstance(given, str) and (match := _LENGTH.fullmatch(given.strip())):
+    if isinstance(duration, timedelta):
+        total = duration.total_seconds()
+    elif isinstance(duration, str) and (match := _LENGTH.fullmatch(duration.strip())):
         unit = match[2].lower()
         total = float(match[1]) * _UNITS.get(unit if unit in _UNITS else unit.removesuffix("s"), 0.0)
-    elif isinstance(given, int | float) and not isinstance(given, bool):
-        total = float(given)
+    elif isinstance(duration, int | float) and not isinstance(duration, bool):
+        total = float(duration)
     if total > 0:
         return total
     raise OptionError(
         "OPTION_INVALID",
-        f"The argument '{argument}' is {given!r}, which is not a positive duration.",
+        f"The argument '{argument}' is {duration!r}, which is not a positive duration.",
         f'Set it like this: {argument}="1 second" or {argument}=0.5.',
     )
 
@@ -208,10 +208,10 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j.")
 
 
-def _pause(watched: Sequence[WatchedQuery], interrupts: Interrupts, pace: float, handled: int) -> None:
-    """Waits until the next update is due, a query has ended, or Ctrl-C was pressed more than ``handled`` times."""
+def _pause(queries: Sequence[WatchedQuery], interrupts: Interrupts, pace: float, interrupt_count: int) -> None:
+    """Waits until the next update is due, a query has ended, or Ctrl-C was pressed again."""
     deadline = time.monotonic() + pace
-    while interrupts.count <= handled and (left := deadline - time.monotonic()) > 0:
+    while interrupts.count <= interrupt_count and (left := deadline - time.monotonic()) > 0:
         interrupts.sleep(min(_MAX_NOTICE, left))
-        if interrupts.count <= handled and any(one.has_just_ended() for one in watched):
+        if interrupts.count <= interrupt_count and any(one.has_just_ended() for one in queries):
             return

@@ -40,18 +40,18 @@ def waiting(state: QueryState) -> str:
 def summary(state: QueryState) -> str:
     """The result of the run in one line: ``1,000 rows in 10 epochs into strings, 3.2 s``."""
     tally, last = state.tally, state.last
-    spent = f"{state.elapsed:.1f} s" if state.elapsed < 60 else duration(state.elapsed)
+    time = f"{state.elapsed:.1f} s" if state.elapsed < 60 else duration(state.elapsed)
     if last is None:
-        facts = [f"{_phase(state)} before its first epoch ended", *filter(None, [_beyond(state)]), spent]
+        facts = [f"{_phase(state)} before its first epoch ended", *filter(None, [_beyond(state)]), time]
         return f"{state.name}: {', '.join(facts)}"
     if state.phase == "stopped":
         facts = [position(last), rows(state), *filter(None, [_beyond(state)])]
         again = "; start again to resume" if last.sink.epoch is not None else ""
         return f"{state.name}: stopped at {', '.join(facts)}{again}"
     if state.phase == "ended" and not tally.batches:
-        return f"{state.name}: nothing new, {spent}"
-    text = f"{rows(state)} in {counted(tally.batches, 'epoch')} into {last.sink.target}, {spent}"
-    facts = [fact for fact in (_resumed(state), _repeated(state), _bad(state), _beyond(state)) if fact]
+        return f"{state.name}: nothing new, {time}"
+    text = f"{rows(state)} in {counted(tally.batches, 'epoch')} into {last.sink.target}, {time}"
+    facts = [fact for fact in (_resumption(state), _replays(state), _bad(state), _beyond(state)) if fact]
     text = f"{text} ({', '.join(facts)})" if facts else text
     if state.phase == "failed":
         return f"{state.name}: failed after {position(last)}, {text}"
@@ -80,7 +80,7 @@ def facts(state: QueryState) -> list[tuple[str, str]]:
         ("", sources(last)),
         ("sink", last.sink.name),
         ("", ", ".join(filter(None, [position(last), sink(last)]))),
-        ("", "; ".join(filter(None, [_repeated(state), _bad(state)]))),
+        ("", "; ".join(filter(None, [_replays(state), _bad(state)]))),
         ("error", state.error or ""),
     ]
     return [(label, text) for label, text in entries if text]
@@ -90,9 +90,9 @@ def rows(state: QueryState) -> str:
     """Rows written, and rows read if they differ: ``1,000 rows read, 40 rows``."""
     tally = state.tally
     more = "" if tally.is_complete else "at least "
-    written = f"{more}{counted(tally.rows_written, 'row')}"
+    rows_text = f"{more}{counted(tally.rows_written, 'row')}"
     same = tally.rows_read == tally.rows_written + tally.bad_rows or tally.repeated
-    return written if same else f"{more}{counted(tally.rows_read, 'row')} read, {written} written"
+    return rows_text if same else f"{more}{counted(tally.rows_read, 'row')} read, {rows_text} written"
 
 
 def position(last: Batch) -> str:
@@ -218,11 +218,11 @@ def _phase(state: QueryState) -> str:
     return state.phase if state.has_ended else f"still {state.phase}"
 
 
-def _resumed(state: QueryState) -> str:
+def _resumption(state: QueryState) -> str:
     return f"resumed at epoch {state.tally.first}" if state.tally.first else ""
 
 
-def _repeated(state: QueryState) -> str:
+def _replays(state: QueryState) -> str:
     count = state.tally.repeated
     return f"{counted(count, 'epoch')} {'was' if count == 1 else 'were'} there already" if count else ""
 
@@ -236,7 +236,7 @@ def _beyond(state: QueryState) -> str:
     count, last = state.rows_beyond, state.last
     if count == 0 or (count is None and (last is None or last.sink.transport != "flushed")):
         return ""
-    stored = "the rows" if count is None else counted(count, "row")
+    row_text = "the rows" if count is None else counted(count, "row")
     epoch = "it" if last is None or last.sink.epoch is None else f"epoch {last.sink.epoch + 1}"
     unread = " (epochal status counts them)" if count is None else ""
-    return f"and {stored} of {epoch} stored so far{unread}, which a restart does not repeat"
+    return f"and {row_text} of {epoch} stored so far{unread}, which a restart does not repeat"
