@@ -1,5 +1,6 @@
 """Checks that no other tool makes: registry hosts, files of more than 400 lines, projects over their budget, Scala
-files of more than one concept, and code of the jar that depends on the JVM's locale, time zone or charset."""
+files of more than one concept, code of the jar that depends on the JVM's locale, time zone or charset, and
+`@param` without a parameter."""
 
 from __future__ import annotations
 
@@ -92,11 +93,24 @@ def problems(path: Path) -> list[str]:
             for n, line in code(lines)
             if (m := DEFAULTS.search(line))
         ]
+        found += [f"{name}: @param {parameter} names no parameter" for parameter in unnamed("\n".join(lines))]
     if path.suffix in PROSE and path != Path(__file__).resolve() and "frozen" not in name.parts:
         found += [f"{name}:{n}: unclear: {m[0]}" for n, line in enumerate(lines, 1) if (m := UNCLEAR.search(line))]
     if path.suffix in CODE and len(lines) > LONGEST:
         found.append(f"{name}: {len(lines)} lines, more than {LONGEST}")
     return found
+
+
+def unnamed(text: str) -> list[str]:
+    """The `@param` names of Scaladoc that the definition after it lacks."""
+    return [
+        parameter
+        for doc in re.finditer(r"/\*\*.*?\*/", text, re.DOTALL)
+        for parameter in re.findall(r"@param +(\w+)", doc[0])
+        if not re.search(
+            rf"\b{parameter}`?\s*:|[\[,]\s*{parameter}\b", re.split(r"\n\n|/\*\*", text[doc.end() :], maxsplit=1)[0]
+        )
+    ]
 
 
 def code(lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -2,8 +2,10 @@ package io.epochal.cdc.slot
 
 /** The needs of a query.
   *
-  * @param creates
-  *   whether it creates the slot, and the publication, if they do not exist
+  * @param createsSlot
+  *   whether it creates the slot if it does not exist
+  * @param createsPublication
+  *   likewise
   * @param operations
   *   that the publication must have
   * @param copies

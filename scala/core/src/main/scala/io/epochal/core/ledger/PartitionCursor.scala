@@ -4,10 +4,10 @@ package io.epochal.core.ledger
   *
   * @param from
   *   the start of the epoch, which is the end of the one before
-  * @param applied
+  * @param lastApplied
   *   up to where the partition's rows are stored; never before `from`
-  * @param diverged
-  *   called if the rows delivered up to `applied` differ from the stored rows
+  * @param onDivergence
+  *   called if the rows delivered up to `lastApplied` differ from the stored rows
   */
 final class PartitionCursor(from: Position, lastApplied: Position, onDivergence: Position => Nothing) {
   private var count = from.rows

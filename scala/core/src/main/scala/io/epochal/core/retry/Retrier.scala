@@ -40,7 +40,7 @@ final class Retrier(
 
   /** Continues after the first failure. Most calls have none, and need no policy.
     *
-    * @param spent
+    * @param timeSpent
     *   on the first attempt
     */
   private def again[A](body: Int => A, first: Throwable, timeSpent: Duration): A = {

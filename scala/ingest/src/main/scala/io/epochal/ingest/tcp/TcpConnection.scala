@@ -14,7 +14,7 @@ import io.epochal.ingest.intake.{Arrival, Receipt}
   * At most one arrival is in flight; lines received meanwhile form the next one. So lines are stored in order, even if the journal
   * fails temporarily and an arrival is retried.
   *
-  * @param unauthorized
+  * @param unauthorizedCount
   *   counts clients whose first line is not the token
   * @param run
   *   which acknowledgements name

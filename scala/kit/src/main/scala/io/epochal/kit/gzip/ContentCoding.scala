@@ -7,8 +7,8 @@ private[epochal] object ContentCoding {
 
   /** Reads the `Content-Encoding` headers of a message.
     *
-    * @param known
-    *   the codings that the reader can decode
+    * @param supportedCodings
+    *   that the reader can decode
     * @return
     *   one of them; None: the message is not compressed; Left: another coding
     */

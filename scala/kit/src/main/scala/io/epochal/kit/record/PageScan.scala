@@ -26,7 +26,9 @@ private[epochal] trait PageScan {
     */
   def read(body: Body, skip: Long = 0): ScannedPage
 
-  /** The selected records of the scanned body. A block is valid until the next one is taken, or the body is reused. */
+  /** The selected records of the scanned body. A block is valid until the next call of `hasNext` or `next`, or until the body is
+    * reused.
+    */
   def blocks(page: ScannedPage, body: Body): Iterator[RecordBlock]
 }
 
@@ -167,8 +169,8 @@ final private[record] class ArrayScan(
   *
   * @param root
   *   the paths of the values to extract
-  * @param hidden
-  *   pointers that the outline leaves out
+  * @param isHidden
+  *   whether the outline leaves out a pointer
   */
 final private[record] class FieldPass(root: FieldNode, parser: JsonParser, isHidden: String => Boolean = _ => false) {
   import FieldPass._

@@ -13,7 +13,7 @@ private[epochal] object ReplicaKey {
 
   /** @param table
     *   the source's, in SQL
-    * @param followed
+    * @param key
     *   the columns whose change arrives as a delete and an insert
     * @param hasImages
     *   whether any other update arrives with the whole row before it

@@ -2,15 +2,13 @@ package io.epochal.kit.source
 
 import java.time.Duration
 
-/** The budgets of one stream.
-  *
-  * @param poll
-  *   of the poll that Spark waits for
-  * @param ahead
-  *   of the receive while a batch runs
-  */
+/** The budgets of one stream. */
 final class PollBudgets(bounds: PollBounds, nanos: () => Long = () => System.nanoTime()) {
+
+  /** Of the poll that Spark waits for. */
   val poll = new PollBudget(bounds, nanos)
+
+  /** Of the receive while a batch runs. */
   val ahead = new PollBudget(bounds, nanos)
 }
 

@@ -9,8 +9,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /** A readable table, with its modes.
   *
-  * @param columns
-  *   that a query may select
+  * @param schema
+  *   the columns that a query may select
   * @param scans
   *   creates the [[SourceScan]] of the selected columns
   */

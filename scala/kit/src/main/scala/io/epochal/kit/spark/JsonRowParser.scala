@@ -258,7 +258,7 @@ private[kit] object JsonRowParser {
 
   /** The names in an object, or in the first one of an array.
     *
-    * @param opened
+    * @param openColumns
     *   paths of the fields whose names are listed in place of their own
     */
   private def namesIn(value: Array[Byte], prefix: String, openColumns: Set[String]): Seq[String] =

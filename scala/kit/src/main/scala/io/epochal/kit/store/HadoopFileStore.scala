@@ -23,7 +23,7 @@ import io.epochal.kit.spark.QueryStop
   *
   * @param directory
   *   created with its first file
-  * @param guarded
+  * @param guardedPath
   *   this directory, or a parent, that only its owner may read, if the file system supports permissions
   */
 final class HadoopFileStore(

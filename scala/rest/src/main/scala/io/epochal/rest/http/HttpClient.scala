@@ -262,7 +262,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     request
   }
 
-  /** @param watched
+  /** @param watch
     *   wraps the body, limited to the given number of bytes on the wire
     * @return
     *   whether the response was read to its end

@@ -13,7 +13,7 @@ import io.epochal.rest.http._
 
 /** Reads the result of each row in a response. Belongs to one task.
   *
-  * @param retried
+  * @param retryStatuses
   *   statuses of rows that are resent
   */
 final private[rest] class ResultReader(settings: ResultSettings, retryStatuses: HttpStatuses, place: String) {

@@ -44,7 +44,7 @@ final private[rest] class RowSender(
 
   /** @param key
     *   the idempotency key; empty if none is sent
-    * @param refused
+    * @param refuse
     *   called for each rejected row, with its number in the batch, its key and the reason
     * @throws EpochalException
     *   if a row cannot be sent, or the server does not respond

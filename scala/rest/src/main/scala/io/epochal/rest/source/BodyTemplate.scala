@@ -2,14 +2,11 @@ package io.epochal.rest.source
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** The body of a request, with placeholders such as `${offset}` that select the page. Prints without its text.
-  *
-  * @param names
-  *   the placeholders, in their order
-  */
+/** The body of a request, with placeholders such as `${offset}` that select the page. Prints without its text. */
 final class BodyTemplate(private[source] val text: String) extends Serializable {
   private val Place = """\$\{([A-Za-z]+)}""".r
 
+  /** The placeholders, in their order. */
   val names: Seq[String] = Place.findAllMatchIn(text).map(_.group(1)).toSeq.distinct
 
   /** The body with its placeholders replaced. */

@@ -94,7 +94,7 @@ final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: Cu
 /** The valid secrets: the current one and, during a rotation, the previous one. They are reread after a few seconds, so a changed
   * file takes effect without a restart. `toString` does not contain them.
   *
-  * @param made
+  * @param sign
   *   converts a secret to the bytes that are compared
   */
 final private[http] class CurrentSecrets(
