@@ -180,3 +180,21 @@ def test_texts_of_the_jars_code_name_options_by_references_too() -> None:
                 (path.name, text) for name, made in found if made or (name != name.lower() and hints.spelling(name))
             ]
     assert plain == []
+
+
+def test_log_lines_name_options_in_words_or_in_both_spellings() -> None:
+    """A log line does not know in which language its query was written."""
+    plain = []
+    for path in ROOT.glob("scala/*/src/main/**/*.scala"):
+        for call in re.findall(
+            r"\blog\.(?:warn|info|error)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", path.read_text("utf-8")
+        ):
+            text = " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', call))
+            words = {*re.findall(r"[\w.]*\w", re.sub(r"\$\{[^}]*\}|\$\w+", "", text))}
+            for name in (word for word in words if word != word.lower() or "." in word):
+                spellings = {
+                    one.name.rpartition("(")[2].partition("=")[0] for one in (hints.spelling(name) or {}).values()
+                }
+                if spellings - words or name.startswith("connection."):
+                    plain.append((path.name, name))
+    assert plain == []

@@ -122,7 +122,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
         Some(Conditions.TableChanged("table" -> change.table.mkString, "change" -> change.text))
       case None if changes.isEmpty => None
       case None if options.acceptChange.contains(token) =>
-        log.warn(s"${options.source}: accepted (acceptChange=$token): $texts")
+        log.warn(s"${options.source}: accepted the change $token: $texts")
         None
       case None => Some(Conditions.CaptureChanged("change" -> texts, "slot" -> origin.slot, "token" -> token))
     }

@@ -1,5 +1,7 @@
 package io.epochal.jdbc
 
+import scala.util.Try
+
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -53,21 +55,17 @@ private object JdbcProvider {
   /** A call that reads the table. It names the driver class, since Spark does not find drivers of jars added later. */
   def otherRead(url: String, table: String, driver: Option[String]): String = {
     val from = Option(url).fold("jdbc:…")(JdbcUrl.shown)
-    val name = driver.orElse(Dialects.of(from).flatMap(_.driver(from)).map(_.className))
+    val name = driver.orElse(Try(Dialects.of(from)).toOption.flatten.flatMap(_.driver(from)).map(_.className))
     val options = Seq("url" -> from, "dbtable" -> Option(table).getOrElse("comments"), "driver" -> name.getOrElse("…"))
     val call = options.map { case (option, value) => s""".option("$option", "$value")""" }.mkString
     s"""Read with Spark's own format: spark.read.format("jdbc")$call.load()."""
   }
 
-  def dialect(options: JdbcOptions): Either[EpochalException, Dialect] =
-    Dialects
-      .of(options.connection.url)
-      .toRight(
-        OptionGroup.invalid(
-          JdbcOptions.Format,
-          JdbcOptions.Url.name,
-          options.connection.place,
-          "a JDBC URL, which begins with jdbc: and the name of the database's driver",
-          JdbcUrl.meant(options.connection.url).fold(JdbcOptions.Url.example)(url => s"url=$url")
-        ))
+  def dialect(options: JdbcOptions): Either[EpochalException, Dialect] = {
+    val url = options.connection.url
+    val example = JdbcUrl.meant(url).fold(JdbcOptions.Url.example)(url => s"url=$url")
+    val form = "a JDBC URL, which begins with jdbc: and the name of the database's driver"
+    def error = OptionGroup.invalid(JdbcOptions.Format, JdbcOptions.Url.name, options.connection.place, form, example)
+    Dialects.of(url).toRight(error)
+  }
 }

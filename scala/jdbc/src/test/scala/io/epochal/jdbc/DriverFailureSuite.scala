@@ -12,9 +12,11 @@ import scala.util.{Failure, Success, Try, Using}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.jdbc.database.Database
-import io.epochal.jdbc.dialect.Dialects
+import io.epochal.jdbc.database.{Database, Dialect}
+import io.epochal.jdbc.dialect.{AuthoredDialect, Dialects, JdbcDialect}
+import io.epochal.jdbc.generic.GenericDialect
 import io.epochal.jdbc.option.JdbcOptions
+import io.epochal.jdbc.postgres.PostgresDialect
 import io.epochal.kit.database.{ConnectionSettings, LoginDataSource}
 
 /** A driver that cannot run in this JVM ends a query at once, whatever it throws. */
@@ -45,12 +47,12 @@ final class DriverFailureSuite extends AnyFunSuite {
     assert(loginsWith(option, directory) == Seq("connected", "connected", "connected"))
   }
 
-  /** Runs `body` where the class path has further drivers; two cannot be linked. */
-  private def withDrivers[A](names: String*)(body: => A): A = {
+  /** Runs `body` where the class path has further services; two cannot be linked. */
+  private def withServices[A](service: Class[_], names: String*)(body: => A): A = {
     val directory = Files.createTempDirectory("epochal")
     val services = Files.createDirectories(directory.resolve("META-INF/services"))
     Files.writeString(directory.resolve("Corrupt.class"), "no class")
-    Files.writeString(services.resolve("java.sql.Driver"), ("no.such.Driver" +: "Corrupt" +: names).mkString("\n"))
+    Files.writeString(services.resolve(service.getName), ("no.such.Service" +: "Corrupt" +: names).mkString("\n"))
     val thread = Thread.currentThread
     val loader = thread.getContextClassLoader
     thread.setContextClassLoader(new URLClassLoader(Array(directory.toUri.toURL), getClass.getClassLoader))
@@ -64,14 +66,35 @@ final class DriverFailureSuite extends AnyFunSuite {
 
   test("drivers of other databases that cannot be linked do not keep a driver from being used") {
     BrokenDriver.failure = () => throw new SQLException("connects")
-    val error = intercept[SQLException](withDrivers(classOf[BrokenDriver].getName)(login()))
+    val error = intercept[SQLException](withServices(classOf[Driver], classOf[BrokenDriver].getName)(login()))
     assert(error.getMessage == "connects")
   }
 
   test("if no driver accepts a URL, the error names those that cannot be linked") {
-    val error = intercept[EpochalException](withDrivers()(login()))
+    val error = intercept[EpochalException](withServices(classOf[Driver])(login()))
     assert(error.condition == Conditions.DriverMissing)
-    assert(error.getMessage.contains("no.such.Driver") && error.getMessage.contains("Corrupt"), error.getMessage)
+    assert(error.getMessage.contains("no.such.Service") && error.getMessage.contains("Corrupt"), error.getMessage)
+  }
+
+  private val dialects =
+    Seq(classOf[JdbcDialect] -> classOf[BrokenJdbcDialect], classOf[Dialect] -> classOf[BrokenDialect])
+
+  dialects.foreach { case (service, broken) =>
+    def dialectOf(url: String): Option[Dialect] =
+      withServices(service, broken.getName, classOf[BrokenDriver].getName)(Dialects.of(url))
+
+    test(s"a ${service.getSimpleName} that cannot be loaded does not keep other dialects from being used") {
+      assert(dialectOf("jdbc:postgresql://127.0.0.1/x").exists(_.isInstanceOf[PostgresDialect]))
+      assert(dialectOf("jdbc:h2:mem:registered").exists(_.isInstanceOf[RegisteredDialect]))
+      assert(dialectOf("jdbc:h2:mem:dialect1").exists(_.isInstanceOf[AuthoredDialect]))
+    }
+
+    test(s"for a URL of no dialect, the error names each ${service.getSimpleName} that cannot be loaded, and why") {
+      val error = intercept[EpochalException](dialectOf("jdbc:broken:x"))
+      assert(error.condition == Conditions.ModeUnsupported)
+      Seq("no.such.Service", "Corrupt", broken.getName, "no Token", classOf[BrokenDriver].getName, "not a subtype")
+        .foreach(part => assert(error.getMessage.contains(part), error.getMessage))
+    }
   }
 
   Seq[(String, () => Nothing)](
@@ -120,6 +143,16 @@ final class BrokenDriver extends Driver {
   override def getMinorVersion: Int = 0
   override def jdbcCompliant(): Boolean = false
   override def getParentLogger: Logger = Logger.getGlobal
+}
+
+final class BrokenDialect extends GenericDialect {
+  throw new IllegalStateException("no Token")
+}
+
+final class BrokenJdbcDialect extends JdbcDialect {
+  throw new IllegalStateException("no Token")
+  override def name: String = "broken"
+  override def handles(url: String): Boolean = false
 }
 
 object BrokenDriver {

@@ -152,9 +152,8 @@ private[jdbc] object ConnectionPool {
         case timeout: SQLTransientConnectionException if timeout.getCause == null && isComplete(source) =>
           turn = System.nanoTime() + ConnectionTimeout.toNanos
           if (patience.exists(System.nanoTime() - since >= _.toNanos)) throw new AllBusy(source.getMaximumPoolSize)
-          log.warn(
-            "epochal-jdbc: all {} connections of this JVM are busy (maxConnections), waiting for one",
-            source.getMaximumPoolSize)
+          val all = s"${source.getMaximumPoolSize} connections of this JVM (maxConnections, in Python max_connections)"
+          log.warn(s"epochal-jdbc: all $all are busy, waiting for one")
           None
       }
     Iterator.continually(attempt()).flatten.next()
@@ -165,8 +164,7 @@ private[jdbc] object ConnectionPool {
     EpochalException.in(timeout).filter(_.condition == Conditions.DriverUnusable)
 
   /** All connections of a pool stayed lent for as long as the caller was willing to wait. */
-  final class AllBusy(connections: Int)
-      extends SQLException(s"all $connections connections that this JVM may hold (maxConnections) stayed busy")
+  final class AllBusy(limit: Int) extends SQLException(s"all $limit connections that this JVM may hold stayed busy")
 
   /** Whether all connections that a pool may have are open, lent or not: then no caller waits for a new one. */
   private def isComplete(source: HikariDataSource): Boolean =

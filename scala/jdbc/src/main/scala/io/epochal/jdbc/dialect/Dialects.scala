@@ -2,9 +2,7 @@ package io.epochal.jdbc.dialect
 
 import java.sql.{Connection, SQLException}
 import java.time.Duration
-import java.util.ServiceLoader
 
-import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
 import org.apache.spark.sql.types.DataType
@@ -12,8 +10,9 @@ import org.apache.spark.sql.types.DataType
 import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database.{Abilities, BuiltInDialect, Dialect, Writer}
 import io.epochal.jdbc.generic.{GenericDialect, GenericErrors, GenericTypes}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.access.DriverAccess
-import io.epochal.kit.database.JdbcDriver
+import io.epochal.kit.database.{JdbcDriver, JdbcUrl}
 
 /** Adapts another team's [[JdbcDialect]] to the generic dialect. */
 final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends GenericDialect {
@@ -46,13 +45,23 @@ final private[jdbc] class AuthoredDialect(val author: JdbcDialect) extends Gener
 
 private[jdbc] object Dialects {
 
-  /** The dialect for a URL: users' dialects come before Epochal's, and the generic one, which accepts any JDBC URL, comes last. */
+  /** The dialect for a URL: users' dialects come before Epochal's, and the generic one, which accepts any JDBC URL,
+    * comes last.
+    *
+    * @throws io.epochal.core.error.EpochalException
+    *   MODE_UNSUPPORTED, if only the generic one accepts the URL, and one that may be for it cannot be loaded
+    */
   def of(url: String): Option[Dialect] = {
-    val (ours, users) = DriverAccess.current.loaders.flatMap(dialectsOf).partition(_.isInstanceOf[BuiltInDialect])
-    (users ++ ours :+ new GenericDialect).find(_.handles(url))
+    def services[A](kind: Class[A]) = DriverAccess.current.services(kind)
+    val all = services(classOf[JdbcDialect]).map(_.map(new AuthoredDialect(_))) ++ services(classOf[Dialect])
+    val (errors, dialects) = all.partitionMap(identity)
+    dialects.sortBy(_.isInstanceOf[BuiltInDialect]).find(_.handles(url)).orElse {
+      if (errors.nonEmpty)
+        throw JdbcOptions.unsupported(
+          s"write into ${JdbcUrl.shown(url)}",
+          s"no dialect that was loaded accepts this URL, and others cannot be loaded (${errors.distinct.mkString("; ")})",
+          "Put their jars and all jars that these need on Spark's class path, or take them out of META-INF/services.")
+      Some(new GenericDialect).filter(_.handles(url))
+    }
   }
-
-  private def dialectsOf(loader: ClassLoader): Iterable[Dialect] =
-    ServiceLoader.load(classOf[JdbcDialect], loader).asScala.map(new AuthoredDialect(_)) ++
-      ServiceLoader.load(classOf[Dialect], loader).asScala
 }

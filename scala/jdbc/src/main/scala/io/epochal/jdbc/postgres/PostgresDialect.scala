@@ -238,7 +238,7 @@ private[postgres] object PostgresTls {
       .filter(_ => warnings.size < MaxPlaces && warnings.add(settings.place))
       .foreach(mode =>
         log.warn(
-          "epochal-jdbc: {} is on another host, and with {} its identity is not verified. Set connection.sslmode=verify-full, and connection.sslrootcert to the file of its authority.",
+          "epochal-jdbc: {} is on another host, and with {} its identity is not verified. Set the driver's properties sslmode=verify-full and sslrootcert=<file of its authority>.",
           settings.place: Any,
           mode))
 

@@ -3,6 +3,7 @@ package io.epochal.kit.access
 import java.io.IOException
 import java.net.URI
 import java.nio.file.{InvalidPathException, Path, Paths}
+import java.util.{ServiceConfigurationError, ServiceLoader}
 
 import scala.util.Try
 
@@ -90,6 +91,19 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
   def loaders: Seq[ClassLoader] =
     (if (isShared) Seq(getClass.getClassLoader)
      else Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader)).filter(_ != null).distinct
+
+  /** The services that jars on the class path declare; Left: why one cannot be loaded. The others can be used. */
+  def services[A](kind: Class[A]): Seq[Either[String, A]] = loaders.flatMap { loader =>
+    val services = ServiceLoader.load(kind, loader).iterator
+    def next() =
+      try Option.when(services.hasNext)(Right(services.next()))
+      catch {
+        case e @ (_: ServiceConfigurationError | _: LinkageError) =>
+          Some(Left((e +: Option(e.getCause).toSeq).mkString(": ")))
+      }
+    // The loader repeats the same error for ever if it cannot read the class path.
+    Iterator.continually(next()).takeWhile(_.nonEmpty).flatten.take(1000)
+  }
 
   private def restrict(option: String, name: String, list: String): Unit =
     restriction(list).foreach { reason =>

@@ -4,7 +4,7 @@ import java.io.PrintWriter
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
 import java.util.concurrent.{CompletableFuture, ExecutionException, TimeUnit, TimeoutException}
 import java.util.logging.Logger
-import java.util.{Properties, ServiceConfigurationError, ServiceLoader}
+import java.util.Properties
 import javax.sql.DataSource
 
 import scala.util.Try
@@ -29,13 +29,11 @@ private[epochal] class LoginDataSource(
     extends DataSource {
   import LoginDataSource._
 
-  private val loaders = DriverAccess.current.loaders
-
   private val source: Driver = settings.driver.map(JdbcDriver(_)).orElse(driver).fold(anyDriver)(load)
 
   /** No code of the class runs before it is known to be a driver. */
   private def load(driver: JdbcDriver): Driver = {
-    val candidate = loaders.iterator
+    val candidate = DriverAccess.current.loaders.iterator
       .flatMap(loader => Try(Class.forName(driver.className, false, loader)).toOption)
       .nextOption()
       .getOrElse(throw missing(s"the class ${driver.className} is not on the class path", driver.artifact))
@@ -50,10 +48,9 @@ private[epochal] class LoginDataSource(
   }
 
   private def anyDriver: Driver = {
-    val (errors, drivers) = loaders.flatMap(driversOf).partitionMap(identity)
+    val (errors, drivers) = DriverAccess.current.services(classOf[Driver]).distinct.partitionMap(identity)
     drivers.find(accepts).getOrElse {
-      val others = errors.map(error => s"; $error").mkString
-      throw missing(s"no driver on the class path accepts this URL$suggestion$others", None)
+      throw missing((s"no driver on the class path accepts this URL$suggestion" +: errors).mkString("; "), None)
     }
   }
 
@@ -159,18 +156,6 @@ private[epochal] object LoginDataSource {
   /** SQLite's first failure; it throws an UnsatisfiedLinkError from then on. */
   private def isWithoutLibrary(cause: Throwable): Boolean =
     cause != null && cause.getClass.getName == "org.sqlite.NativeLibraryNotFoundException"
-
-  /** The drivers that a loader finds. One that cannot be linked must not keep the others from being used. */
-  private def driversOf(loader: ClassLoader): Seq[Either[Throwable, Driver]] = {
-    val services = ServiceLoader.load(classOf[Driver], loader).iterator
-    def next(): Option[Either[Throwable, Driver]] =
-      try Option.when(services.hasNext)(Right(services.next()))
-      catch { case error @ (_: ServiceConfigurationError | _: LinkageError) => Some(Left(error)) }
-    Iterator.continually(next()).takeWhile(_.nonEmpty).flatten.take(MaxDrivers).toSeq
-  }
-
-  /** The loader repeats the same error for ever if it cannot read the class path. */
-  private val MaxDrivers = 1000
 
   private val CommonSchemes = Seq("postgresql", "mysql", "mariadb", "sqlite", "h2", "oracle", "sqlserver", "db2")
 }

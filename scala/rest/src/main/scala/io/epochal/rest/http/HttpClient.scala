@@ -339,7 +339,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
       if (gate.firstUnread(name))
         log.warn(
           s"$endpoint demands a pause by '$name: ${HttpFailure.shown(settings.masked(text))}', which is not a time. " +
-            s"The next request waits for ${cappedWait(settings.retry.maxDelay).toMillis} ms, as retry.maxDelay says.")
+            s"The next request waits for ${cappedWait(settings.retry.maxDelay).toMillis} ms, the longest delay of a retry.")
     }
     pause.length.orElse(pause.unread.headOption.map(_ => settings.retry.maxDelay)).map(cappedWait)
   }
