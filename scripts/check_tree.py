@@ -18,11 +18,11 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: dividing a file is free. Lower a figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
     "core": 2404,
-    "kit": 8972,
+    "kit": 8967,
     "random": 346,
-    "rest": 9007,
+    "rest": 9006,
     "ingest": 2453,
-    "cdc": 4986,
+    "cdc": 4983,
     "jdbc": 7440,
     "inspect": 416,
     "app": 65,

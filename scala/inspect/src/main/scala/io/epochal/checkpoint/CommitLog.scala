@@ -16,6 +16,6 @@ object CommitLog {
     for {
       file <- LogFile.read(text, Versions)
       sinks = file.metadata.flatMap(node => Option(node.get("sinkMetadataMap")))
-      _ <- Either.cond(file.lines.head != "v3" || sinks.exists(!_.isEmpty), (), "it names no sink")
+      _ <- Either.cond(file.log.lines.head != "v3" || sinks.exists(!_.isEmpty), (), "it names no sink")
     } yield CommitLog(file.number("nextBatchWatermarkMs"))
 }

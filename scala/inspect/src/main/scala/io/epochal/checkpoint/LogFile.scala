@@ -4,14 +4,16 @@ import scala.util.Try
 
 import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper}
 
+import io.epochal.kit.store.LoggedLines
+
 /** A file of either log.
   *
-  * @param lines
-  *   at least one, without trailing empty ones, which Spark ignores, too
+  * @param log
+  *   at least one line
   * @param metadata
   *   the second line; None: it is empty or missing
   */
-final private[checkpoint] case class LogFile(lines: Seq[String], metadata: Option[JsonNode]) {
+final private[checkpoint] case class LogFile(log: LoggedLines, metadata: Option[JsonNode]) {
 
   def number(name: String): Option[Long] =
     metadata.flatMap(node => Option(node.get(name))).filter(_.isIntegralNumber).map(_.longValue)
@@ -25,10 +27,10 @@ private[checkpoint] object LogFile {
     *   Left: why Spark could not read the file
     */
   def read(text: String, versions: Seq[String]): Either[String, LogFile] = {
-    val lines = text.split('\n').toSeq.reverse.dropWhile(_.isEmpty).reverse
-    lines.headOption match {
+    val log = new LoggedLines(text)
+    log.lines.headOption match {
       case None                                        => Left("it is empty")
-      case Some(version) if versions.contains(version) => metadata(lines.lift(1).getOrElse("")).map(LogFile(lines, _))
+      case Some(version) if versions.contains(version) => metadata(log.settings.getOrElse("")).map(LogFile(log, _))
       case Some(version @ Version()) =>
         Left(s"it is of version $version, and ${versions.init.mkString(", ")} and ${versions.last} are known")
       case Some(_) => Left("it does not begin with a version")

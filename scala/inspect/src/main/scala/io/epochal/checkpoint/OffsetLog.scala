@@ -1,7 +1,5 @@
 package io.epochal.checkpoint
 
-import io.epochal.kit.sink.CheckpointOffsets
-
 /** Content of `offsets/<epoch>`.
   *
   * @param settings
@@ -32,20 +30,20 @@ object OffsetLog {
   def read(text: String): Either[String, OffsetLog] =
     for {
       file <- LogFile.read(text, Versions)
-      _ <- Either.cond(file.lines.size > 1, (), "it ends after its first line")
-      _ <- Either.cond(file.lines.size > 2, (), "it lists no sources: the file is torn")
-      sources <- if (file.lines.head == "v2") nameLines(file.lines.drop(2)) else Right(numberLines(file.lines.drop(2)))
+      _ <- Either.cond(file.log.lines.size > 1, (), "it ends after its first line")
+      _ <- Either.cond(file.log.sources.nonEmpty, (), "it lists no sources: the file is torn")
+      sources <- if (file.log.lines.head == "v2") nameLines(file.log.sources) else Right(numberLines(file.log.sources))
       _ <- sources
         .collectFirst {
           case (name, offset) if isTorn(offset) => s"the offset of source $name is not JSON: the file is torn"
         }
         .toLeft(())
     } yield OffsetLog(
-      file.lines(1),
+      file.log.lines(1),
       sources.map { case (name, offset) => name -> Option.when(offset != Void)(offset) },
       file.number("batchWatermarkMs"),
       file.number("batchTimestampMs"),
-      CheckpointOffsets.hash(text)
+      file.log.offsetsHash
     )
 
   private def numberLines(lines: Seq[String]): Seq[(String, String)] =

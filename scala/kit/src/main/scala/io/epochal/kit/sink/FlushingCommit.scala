@@ -2,8 +2,6 @@ package io.epochal.kit.sink
 
 import scala.util.control.NonFatal
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.connector.write.WriterCommitMessage
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.slf4j.LoggerFactory
@@ -14,7 +12,6 @@ import io.epochal.core.option.OptionGroup
 import io.epochal.kit.sink.flush.FlushMessage
 import io.epochal.kit.sink.row.BadRows
 import io.epochal.kit.spark.{EndlessQuery, QueryStop}
-import io.epochal.kit.store.LoggedEpochs
 
 /** Commits the epochs of a continuous or real-time query. Its tasks ''flush'': they store rows in the middle of an
   * epoch, in transactions of their own. At the end of the epoch the driver records each task's position in the ledger.
@@ -38,11 +35,9 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
   private val log = LoggerFactory.getLogger(classOf[FlushingCommit])
   private lazy val progress = new ProgressCommits(claimed.target, sinkId, sink.settings)
   private var steering: EndlessQuery = _
-  private var hadoop: Configuration = _
 
   override def begin(tasks: Int): StreamingDataWriterFactory = {
     steering = engine.endlessQuery(queryId, query.trigger).fold(throw _, identity)
-    hadoop = engine.hadoop
     steering.unrepeatable.foreach(reason => throw uncounted(reason))
     val epoch = steering.firstEpoch
     metrics.show(sink.settings.sinkId)
@@ -50,7 +45,8 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     val flush = claimed.target.flush(queryId)
     import claimed.row.{generation, runId}
     val regroups = steering.counted.exists(_.regrouped)
-    val start = ProgressStart(queryId, epoch, query.trigger, tasks, generation, runId, loggedHash(epoch - 1), regroups)
+    val start =
+      ProgressStart(queryId, epoch, query.trigger, tasks, generation, runId, epochs.offsetsHash(epoch - 1), regroups)
     val begin = progress.begin(start)(setAside(epoch))
     steering.counted.foreach(_.keepPartitions())
     log.info(
@@ -72,7 +68,7 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     * the sink meanwhile.
     */
   private def setAside(epoch: Long): Unit = if (query.trigger == TriggerMode.Continuous) {
-    val _ = new LoggedEpochs(new Path(query.checkpoint), hadoop).setAside(epoch)
+    val _ = epochs.setAside(epoch)
     steering.forgetOffsets().foreach(left => throw loggedByOther(left))
   }
 
@@ -86,12 +82,11 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
     }
 
   private def end(epoch: Long, messages: Seq[FlushMessage]): Unit = {
-    val hash = loggedHash(epoch)
-    val attempt = write.attempt(epoch, hash, messages.map(_.delivered).reduce(_ + _))
+    val attempt = write.attempt(epoch, messages.map(_.delivered).reduce(_ + _))
     val began = System.nanoTime()
     progress.end(attempt, messages.map(message => message.partition -> message.end).toMap) {
-      val now = loggedHash(epoch)
-      if (now != hash || isForeign(epoch, now)) throw loggedByOther(epoch)
+      val now = epochs.offsetsHash(epoch)
+      if (now != attempt.offsetsHash || isForeign(epoch, now)) throw loggedByOther(epoch)
     }
     metrics.flushed(sinkId, attempt, messages, System.nanoTime() - began)
   }
@@ -106,9 +101,6 @@ final private[sink] class FlushingCommit(write: TransactionalWrite) extends Comm
 
   private def loggedByOther(epoch: Long): EpochalException =
     Conditions.EpochLoggedByOther("epoch" -> epoch, "sinkId" -> sinkId)
-
-  private def loggedHash(epoch: Long): Option[String] =
-    if (epoch < 0) None else CheckpointOffsets.hash(query.checkpoint, epoch, hadoop)
 
   /** Stops a continuous query after a failed commit, which Spark ignores: tasks would continue, and no epoch would be
     * committed again. The ledger records the failure, so that tasks store nothing more.

@@ -2,14 +2,12 @@ package io.epochal.kit.sink
 
 import scala.util.control.NonFatal
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.connector.write._
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.slf4j.LoggerFactory
 
 import io.epochal.kit.sink.transport.{TaskMessage, Transport}
 import io.epochal.kit.spark.QueryStop
-import io.epochal.kit.store.LoggedEpochs
 
 /** One micro-batch: claim (the first of the run only), then rows and ledger row in one transaction. */
 final private class MicroBatchCommit(write: TransactionalWrite) extends CommitStrategy {
@@ -34,7 +32,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
 
   /** Moves our epoch aside so that the other trigger can run. */
   private def takeBack(epoch: Long): Unit =
-    try { val _ = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).takeBack(epoch) }
+    try { val _ = epochs.takeBack(epoch) }
     catch {
       case NonFatal(error) =>
         LoggerFactory.getLogger(getClass).warn(s"Epoch $epoch stays in the offset log of ${query.checkpoint}: $error")
@@ -42,7 +40,7 @@ final private class MicroBatchCommit(write: TransactionalWrite) extends CommitSt
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit = QueryStop.guard {
     val shipment = transport.receive(Messages.of[TaskMessage](messages), epoch.toString)
-    val attempt = write.attempt(epoch, CheckpointOffsets.hash(query.checkpoint, epoch, engine.hadoop), shipment.digest)
+    val attempt = write.attempt(epoch, shipment.digest)
     val endsProgress = claimed.hasProgress.contains(true)
     val outcome = new EpochCommit(claimed.target, sinkId, sink.settings, whole, endsProgress).commit(attempt, shipment)
     outcome match {

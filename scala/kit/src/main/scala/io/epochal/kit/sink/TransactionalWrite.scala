@@ -17,6 +17,8 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
   val sinkId: String = sink.settings.sinkId.getOrElse(queryId)
   lazy val query: RunningQuery = engine.runningQuery(queryId).fold(throw _, identity)
 
+  lazy val epochs: LoggedEpochs = new LoggedEpochs(new Path(query.checkpoint), engine.hadoop)
+
   /** Claimed by the first epoch of the run. */
   lazy val claimed: ClaimedRun = claims.of(schema, Run(sinkId, queryId, query.runId), rowFiles)
 
@@ -30,20 +32,17 @@ final private[sink] class TransactionalWrite(val request: WriteRequest, val whol
     RowFiles(runs.below(Sha256.hex(s"${sink.place}\n$queryId\n$sinkId", 8)), query.runId)
   }
 
-  def attempt(epoch: Long, offsetsHash: Option[String], digest: ContentDigest): EpochAttempt =
+  def attempt(epoch: Long, digest: ContentDigest): EpochAttempt =
     EpochAttempt(
       queryId,
       epoch,
       claimed.row.generation,
       claimed.row.runId,
       query.trigger,
-      offsetsHash,
+      epochs.offsetsHash(epoch),
       digest,
-      before =>
-        Option
-          .when(new LoggedEpochs(new Path(query.checkpoint), engine.hadoop).repartitions(before))(before)
-          .flatMap(CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop)),
-      CheckpointOffsets.hash(query.checkpoint, _, engine.hadoop)
+      before => Option.when(epochs.repartitions(before))(before).flatMap(epochs.offsetsHash),
+      epochs.offsetsHash
     )
 
   /** Called before any task runs. */

@@ -29,6 +29,13 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
 
   def lastLogged: Option[Long] = epochs(offsets).maxOption
 
+  /** The hash of an epoch's offsets; None if they are not logged, or in an unknown format.
+    *
+    * @throws IOException
+    *   if the file may exist and cannot be read: the epoch must not be recorded as one without offsets
+    */
+  def offsetsHash(epoch: Long): Option[String] = entry(epoch).flatMap(_.offsetsHash)
+
   /** Whether no epoch was ever logged. */
   def isEmpty: Boolean = Seq(offsets, commits, aside).forall(epochs(_).isEmpty) && setAsideEntries.isEmpty
 
@@ -158,9 +165,10 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
     try fs.listStatus(directory).toSeq.map(_.getPath.getName)
     catch { case _: FileNotFoundException => Nil }
 
-  /** The second line: settings and watermarks. */
-  private def settings(epoch: Long): Option[String] =
-    try new String(LoggedEpochs.bytes(fs, new Path(offsets, epoch.toString)), UTF_8).split("\n", -1).lift(1)
+  private def settings(epoch: Long): Option[String] = entry(epoch).flatMap(_.settings)
+
+  private def entry(epoch: Long): Option[LoggedLines] =
+    try Some(new LoggedLines(new String(LoggedEpochs.bytes(fs, new Path(offsets, epoch.toString)), UTF_8)))
     catch { case _: FileNotFoundException => None }
 }
 

@@ -1,11 +1,11 @@
-package io.epochal.kit.sink
+package io.epochal.kit.store
 
 import org.scalatest.funsuite.AnyFunSuite
 
-final class CheckpointOffsetsSuite extends AnyFunSuite {
+final class LoggedLinesSuite extends AnyFunSuite {
 
   test("only the sources' lines of an epoch's logged offsets count") {
-    def hash(text: String): Option[String] = CheckpointOffsets.hash(text)
+    def hash(text: String): Option[String] = new LoggedLines(text).offsetsHash
     assert(hash("v1\n{\"batchTimestampMs\":1}\n{\"a\":1}\n-").nonEmpty)
     assert(hash("v1\n{\"batchTimestampMs\":1}\n{\"a\":1}\n-") == hash("v1\n{\"batchTimestampMs\":2}\n{\"a\":1}\n-"))
     assert(hash("v1\n{}\n{\"a\":1}\n-") != hash("v1\n{}\n-\n{\"a\":1}"))
