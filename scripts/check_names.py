@@ -35,7 +35,7 @@ BASELINE = {
     "inspect": 1,
     "jdbc": 78,
     "kit": 194,
-    "random": 1,
+    "random": 0,
     "rest": 250,
     "testkit": 25,
 }

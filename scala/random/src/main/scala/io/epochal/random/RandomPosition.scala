@@ -29,7 +29,7 @@ final case class RandomPosition(
     rows + (highWater - rows + n - 1) / n * n
   }
 
-  def delivered: Long = rows + partitions.sum
+  def deliveredRows: Long = rows + partitions.sum
 
   /** The same position without `partitions`, if all counts are equal. */
   def normal: RandomPosition =

@@ -90,17 +90,17 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
 
   override def available(start: RandomPosition, most: Long): Long = {
     end = Some(start.at(rowsMade(start)))
-    math.min(most, end.fold(0L)(_.delivered) - start.delivered)
+    math.min(most, end.fold(0L)(_.deliveredRows) - start.deliveredRows)
   }
 
   /** A start from a continuous query is ragged: the batch ends at its high water or later. */
   override def take(start: RandomPosition, rows: Long): RandomPosition =
-    start.at(math.max(start.highWater, start.delivered + rows))
+    start.at(math.max(start.highWater, start.deliveredRows + rows))
 
   override def partitions(start: RandomPosition, end: RandomPosition): Array[InputPartition] =
     RandomPlan.slices(start, end, numPartitions).toArray
 
-  override def rowsBefore(position: RandomPosition): Long = position.delivered
+  override def rowsBefore(position: RandomPosition): Long = position.deliveredRows
 
   override def known: Option[Extent] = end.map(at => Extent(at.rows, at.rows))
 

@@ -34,7 +34,7 @@ final class RandomConformanceSuite extends SourceChecks {
     override def makeAvailable(rows: Int): Unit = clock.advance(rows.toLong)
 
     override def rowsBefore(offset: Offset): Long = offset match {
-      case SourceOffset(position: RandomPosition, _) => position.delivered
+      case SourceOffset(position: RandomPosition, _) => position.deliveredRows
       case other                                     => fail(s"not an offset of ours: $other")
     }
   }

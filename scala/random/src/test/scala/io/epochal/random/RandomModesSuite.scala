@@ -28,7 +28,7 @@ final class RandomModesSuite extends ModesTest {
         assert(before.gaps(None).isEmpty && before.ids.distinct == before.ids)
         finish(first -> second, checkpoint)(start(checkpoint, _, UUID.randomUUID().toString))
         val committed = position(checkpoint)
-        assert(committed.exists(_.delivered > 0))
+        assert(committed.exists(_.deliveredRows > 0))
         val after = run(checkpoint, second, 30)
         assert(after.gaps(committed).isEmpty)
         assert(after.ids.filter(isIn(committed, _)).isEmpty)
@@ -83,12 +83,12 @@ final class RandomModesSuite extends ModesTest {
   /** Starts a query, waits until `rows` rows were delivered in committed epochs, and stops it. */
   private def run(checkpoint: File, mode: Mode, rows: Int, partitions: Int = Partitions): Run = {
     val name = UUID.randomUUID().toString
-    val goal = position(checkpoint).fold(0L)(_.delivered) + rows
+    val goal = position(checkpoint).fold(0L)(_.deliveredRows) + rows
     val query = start(checkpoint, mode, name, partitions)
     try
       eventually(timeout(Span(4, Minutes))) {
         query.exception.foreach(throw _)
-        assert(position(checkpoint).exists(_.delivered >= goal))
+        assert(position(checkpoint).exists(_.deliveredRows >= goal))
       }
     finally query.stop()
     Run(Delivered.into(name).asScala.toSeq, partitions)

@@ -36,7 +36,7 @@ final class RandomRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("the high water is above every delivered id, and `delivered` counts them") {
     forAll(ragged) { position =>
       assert(position.highWater == delivered(position).maxOption.fold(0L)(_ + 1))
-      assert(position.delivered == delivered(position).size)
+      assert(position.deliveredRows == delivered(position).size)
       assert(delivered(position.normal) == delivered(position))
     }
   }
