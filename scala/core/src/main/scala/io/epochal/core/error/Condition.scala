@@ -14,10 +14,10 @@ final class Condition private (val name: String, own: Option[ConditionText]) ext
 
   def text: ConditionText = own.getOrElse(ConditionText.of(name))
 
-  /** The same condition where more is known about what to do. */
+  /** The same condition with another hint. */
   def withHint(hint: String): Condition = new Condition(name, Some(text.copy(hint = hint)))
 
-  /** The name alone says which condition it is. */
+  /** Conditions of the same name are equal. */
   override def equals(other: Any): Boolean = other match {
     case condition: Condition => condition.name == name
     case _                    => false
@@ -29,7 +29,7 @@ final class Condition private (val name: String, own: Option[ConditionText]) ext
 
   def apply(values: (String, Any)*): EpochalException = because(null)(values: _*)
 
-  /** The same with the failure underneath; its text is not repeated in the message. */
+  /** The exception with its cause, whose text is not repeated in the message. */
   def because(cause: Throwable)(values: (String, Any)*): EpochalException = {
     val texts = values.map { case (key, value) => key -> String.valueOf(value) }.toMap
     val missing = text.parameters -- texts.keySet
@@ -58,10 +58,10 @@ final class Condition private (val name: String, own: Option[ConditionText]) ext
 
 object Condition {
 
-  /** One whose texts are in `conditions.json`. */
+  /** A condition whose texts are in `conditions.json`. */
   def apply(name: String): Condition = new Condition(name, None)
 
-  /** One of a connector of another team. */
+  /** A condition of another team's connector. */
   def apply(name: String, problem: String, hint: String): Condition =
     new Condition(name, Some(ConditionText(problem, hint)))
 
@@ -76,12 +76,12 @@ object Condition {
   /** An epoch in a message: `epoch 3`, or `the batch`. */
   def named(epoch: String): String = if (Batches(epoch)) "the batch" else s"epoch $epoch"
 
-  /** Whether a value is followed by a mark of its own, as the text of a driver that ends in a point. */
+  /** Whether punctuation follows a value, which must then not end in a point itself, as the text of a driver does. */
   private def endsSentence(after: CharSequence): Boolean = after.length > 0 && ".,;".indexOf(after.charAt(0).toInt) >= 0
 
   private val LineBreaks = "\\s*[\r\n]\\s*".r
 
-  /** The same of a batch write: it has neither an epoch nor a query that could be started again. */
+  /** The template for a batch write, which has neither an epoch nor a query to start again. */
   private def ofBatch(template: String): String =
     template
       .replace("Epoch <epoch>", "The batch")
@@ -98,6 +98,6 @@ object Condition {
     LineBreaks.replaceAllIn(shown.stripTrailing, " ")
   }
 
-  /** Of a value in a message, in characters: a server may have chosen it. */
+  /** Maximum characters of a value in a message: a server may have chosen it. */
   private val MaxLength = 20000
 }

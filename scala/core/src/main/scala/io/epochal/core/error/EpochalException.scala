@@ -21,13 +21,13 @@ class EpochalException(val condition: Condition, raw: Map[String, String], cause
   /** The message with references to options, such as `{option:pageSize}`, for languages that name them otherwise. */
   val markup: String = condition.render(raw)
 
-  /** The message without its hint, for what is not the end of the matter. */
+  /** The message without its hint. */
   def problem: String = Reference.plain(condition.renderProblem(raw))
 }
 
 object EpochalException {
 
-  /** Makes the exceptions of a class that the engine around this library knows more of. Found by `ServiceLoader`. */
+  /** Makes exceptions of a class of the surrounding engine. Found by `ServiceLoader`. */
   trait Maker {
     def make(condition: Condition, values: Map[String, String], cause: Throwable): EpochalException
   }

@@ -42,7 +42,6 @@ trait FileStore {
   final def content(name: String): Array[Byte] =
     Using.resource(open(name))(file => FileInput.bytes(file, 0, file.length))
 
-  /** Whether a file exists. */
   def exists(name: String): Boolean
 
   /** The names of all files; empty if the directory does not exist. Throws if the directory cannot be read. */

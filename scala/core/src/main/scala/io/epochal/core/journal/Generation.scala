@@ -52,14 +52,14 @@ private[epochal] object Generation {
       try file.sync()
       finally file.close()
     }
-    val claimed = new Generation(store, run, next, isConditional)
-    if (claimed.isOwn) {
+    val own = new Generation(store, run, next, isConditional)
+    if (own.isOwn) {
       val lengths = store.lengths()
       val earlier = lengths.keys.toSeq.filter(number(_).exists(_ < next))
       val runs = earlier.collect { case file @ Name(digits, id) => EarlierRun(digits.toLong, id, lengths(file) > 0) }
-      succeed(claimed, runs.filter(_.run != run))
+      succeed(own, runs.filter(_.run != run))
       store.deleteAll(earlier): Unit
-      claimed
+      own
     } else claim(store, run, next, conditional)(succeed)
   }
 

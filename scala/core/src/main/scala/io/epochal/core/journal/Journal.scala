@@ -48,21 +48,21 @@ final class Journal(
     source: String,
     run: String = UUID.randomUUID().toString.replace("-", "")
 ) {
-  private var written = 0
-  private val known = TrieMap.empty[String, IndexedSeq[Frame]]
-  private var committed = Vector.empty[Journal.Commit]
+  private var segmentCount = 0
+  private val frameCache = TrieMap.empty[String, IndexedSeq[Frame]]
+  private var commits = Vector.empty[Journal.Commit]
   private var swept = false
 
   /** Begins a segment for the rows from `from` on. */
   def begin(from: Long): SegmentWriter = {
-    written += 1
-    new SegmentWriter(store, Segment.name(from, run, written), source, from)
+    segmentCount += 1
+    new SegmentWriter(store, Segment.name(from, run, segmentCount), source, from)
   }
 
   /** Seals a segment, and remembers its frames. */
   def seal(writer: SegmentWriter): Segment = {
     val (segment, frames) = writer.seal()
-    known += segment.name -> frames
+    frameCache += segment.name -> frames
     segment
   }
 
@@ -90,13 +90,13 @@ final class Journal(
     *   of the offset that ended the epoch
     */
   def release(until: Long, segments: Seq[Segment]): Unit =
-    if (!committed.lastOption.exists(_.until >= until)) {
-      if (committed.isEmpty) sweepEarlier(segments.map(_.from).minOption.getOrElse(until))
-      val before = committed
-      committed = (committed :+ Journal.Commit(until, segments.map(_.name).toSet)).takeRight(Journal.Kept + 1)
-      val names = committed.flatMap(_.names).toSet
+    if (!commits.lastOption.exists(_.until >= until)) {
+      if (commits.isEmpty) sweepEarlier(segments.map(_.from).minOption.getOrElse(until))
+      val before = commits
+      commits = (commits :+ Journal.Commit(until, segments.map(_.name).toSet)).takeRight(Journal.Kept + 1)
+      val names = commits.flatMap(_.names).toSet
       val left = before.flatMap(_.names).exists(!names(_))
-      if (committed.size > Journal.Kept && (left || !swept)) sweep(committed.head.until, names)
+      if (commits.size > Journal.Kept && (left || !swept)) sweep(commits.head.until, names)
     }
 
   /** Removes the segments that other runs began at or after a row (J9).
@@ -121,15 +121,15 @@ final class Journal(
     val last = below.map(_._1).maxOption
     val garbage = below.collect { case (from, name) if !names(name) && !last.contains(from) => name }
     garbage.foreach(store.delete)
-    known --= garbage
+    frameCache --= garbage
     swept = true
   }
 
   /** Of the files that begin at the same row, one may be a segment, and the others the remains of killed runs. */
   private def sweepEarlier(floor: Long): Unit = {
     val earlier = begunBefore(floor)
-    val kept = earlier.map(_._1).distinct.sorted.takeRight(Journal.Kept).toSet
-    earlier.foreach { case (from, name) => if (!kept(from)) store.delete(name) }
+    val newestStarts = earlier.map(_._1).distinct.sorted.takeRight(Journal.Kept).toSet
+    earlier.foreach { case (from, name) => if (!newestStarts(from)) store.delete(name) }
   }
 
   /** The segments that begin before a row, each with its first row. */
@@ -146,10 +146,10 @@ final class Journal(
       .map(damage => Gap(math.max(from, segment.from), math.min(until, segment.until), damage.getMessage))
 
   private def frames(segment: Segment): Either[JournalDamage, IndexedSeq[Frame]] =
-    known.get(segment.name).filter(_ => store.exists(segment.name)).map(Right(_)).getOrElse {
+    frameCache.get(segment.name).filter(_ => store.exists(segment.name)).map(Right(_)).getOrElse {
       try {
         val all = Using.resource(store.open(segment.name))(SegmentFormat.frames(_, segment, source))
-        known += segment.name -> all
+        frameCache += segment.name -> all
         Right(all)
       } catch {
         case damage: JournalDamage  => Left(damage)

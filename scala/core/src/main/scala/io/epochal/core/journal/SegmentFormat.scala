@@ -74,13 +74,13 @@ private[journal] object SegmentFormat {
     *   if the file is not the one that was written
     */
   def frames(file: FileInput, segment: Segment, source: String): IndexedSeq[Frame] = {
-    def damaged(reason: String) = new JournalDamage(segment.name, reason)
-    if (file.length < segment.bytes) throw damaged(s"it ends after ${file.length} of ${segment.bytes} bytes")
+    def damage(reason: String) = new JournalDamage(segment.name, reason)
+    if (file.length < segment.bytes) throw damage(s"it ends after ${file.length} of ${segment.bytes} bytes")
     val header = headerOf(file, segment, source)
     val index = new Array[Byte](indexLength(segment))
     file.read(segment.index, index, 0, index.length)
     if (crcIn(index) != segment.crc || crcOf(header, index, index.length - 4) != segment.crc)
-      throw damaged("its index is not the one that was written")
+      throw damage("its index is not the one that was written")
     val bytes = ByteBuffer.wrap(index)
     var position = header.length.toLong
     var first = segment.from
@@ -91,7 +91,7 @@ private[journal] object SegmentFormat {
       first += rows
       frame
     }
-    if (first != segment.until || position != segment.index) throw damaged("its index does not add up to what it holds")
+    if (first != segment.until || position != segment.index) throw damage("its index does not add up to what it holds")
     frames
   }
 
@@ -103,23 +103,23 @@ private[journal] object SegmentFormat {
   }
 
   private def headerOf(file: FileInput, segment: Segment, source: String): Array[Byte] = {
-    def damaged(reason: String) = new JournalDamage(segment.name, reason)
-    if (segment.index < FixedHeader) throw damaged("it has no header")
-    val fixed = new Array[Byte](FixedHeader)
-    file.read(0, fixed, 0, fixed.length)
-    val fields = ByteBuffer.wrap(fixed, Magic.length, FixedHeader - Magic.length)
-    if (!fixed.startsWith(Magic)) throw damaged("it is not a segment")
+    def damage(reason: String) = new JournalDamage(segment.name, reason)
+    if (segment.index < FixedHeader) throw damage("it has no header")
+    val prefix = new Array[Byte](FixedHeader)
+    file.read(0, prefix, 0, prefix.length)
+    val fields = ByteBuffer.wrap(prefix, Magic.length, FixedHeader - Magic.length)
+    if (!prefix.startsWith(Magic)) throw damage("it is not a segment")
     val version = fields.getInt()
-    if (version != Version) throw damaged(s"it has version $version, and this release reads version $Version")
+    if (version != Version) throw damage(s"it has version $version, and this release reads version $Version")
     val from = fields.getLong()
-    if (from != segment.from) throw damaged(s"it begins with row $from and not ${segment.from}")
+    if (from != segment.from) throw damage(s"it begins with row $from and not ${segment.from}")
     val length = fields.getInt()
     if (length < 0 || length > MaxSource || FixedHeader.toLong + length > segment.index)
-      throw damaged("its header is damaged")
-    val header = java.util.Arrays.copyOf(fixed, FixedHeader + length)
+      throw damage("its header is damaged")
+    val header = java.util.Arrays.copyOf(prefix, FixedHeader + length)
     file.read(FixedHeader.toLong, header, FixedHeader, length)
     val owner = new String(header, FixedHeader, length, UTF_8)
-    if (owner != source) throw damaged(s"it belongs to the source '$owner'")
+    if (owner != source) throw damage(s"it belongs to the source '$owner'")
     header
   }
 

@@ -3,7 +3,6 @@ package io.epochal.core.journal
 /** A part of a frame: `take` rows, after the first `skip`. */
 final case class Slice(segment: String, frame: Frame, skip: Int, take: Int) {
 
-  /** The number of the first row. */
   def first: Long = frame.first + skip
 }
 

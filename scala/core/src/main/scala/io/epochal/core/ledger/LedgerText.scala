@@ -63,22 +63,22 @@ object LedgerText {
   private def read(fields: ObjectNode): LedgerRow = {
     def number(name: String) = Option(fields.get(name)).filter(_.canConvertToLong).map(_.longValue)
     def text(name: String) = Option(fields.get(name)).filter(_.isTextual).map(_.textValue)
-    def needed[A](name: String, value: String => Option[A]): A =
+    def requiredField[A](name: String, value: String => Option[A]): A =
       value(name).getOrElse(throw new IllegalArgumentException(s"\"$name\" is missing"))
     val last = number("epoch").map(epoch =>
       AppliedEpoch(
         epoch,
-        needed("trigger", text(_).flatMap(TriggerMode.parse)),
+        requiredField("trigger", text(_).flatMap(TriggerMode.parse)),
         text("offsets"),
-        ContentDigest.parse(needed("rows", number), needed("digest", text))))
+        ContentDigest.parse(requiredField("rows", number), requiredField("digest", text))))
     LedgerRow(
-      needed("sink", text),
-      needed("query", text),
-      Target(needed("target", text), number("targetId")),
+      requiredField("sink", text),
+      requiredField("query", text),
+      Target(requiredField("target", text), number("targetId")),
       last,
-      needed("generation", number),
-      needed("run", text),
-      ServerIdentity(needed("server", text), number("timeline")))
+      requiredField("generation", number),
+      requiredField("run", text),
+      ServerIdentity(requiredField("server", text), number("timeline")))
   }
 
   private def damage(text: String, place: String, reason: String): EpochalException =

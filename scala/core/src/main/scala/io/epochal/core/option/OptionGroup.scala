@@ -17,7 +17,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     val (others, ownValues) = split(raw)
     for {
       _ <- strays(others).toLeft(())
-      byName <- ownValues.foldLeft[OptionGroup.Parsed](Right(Map.empty)) {
+      byName <- ownValues.foldLeft[OptionGroup.ParseResult](Right(Map.empty)) {
         case (Right(values), (spec, name, text)) => parseOne(spec, name, text).map(values + _)
         case (error, _)                          => error
       }
@@ -69,7 +69,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       OptionGroup.invalid(format, name, display, spec.kind.expected, spec.example, spec.kind.allowed)
     }
 
-  /** One error for all of them. */
+  /** One error for all unknown names. */
   private def strays(names: Seq[String], prefix: String = ""): Option[EpochalException] = Option.when(names.nonEmpty) {
     val suggestions = names.flatMap(Nearest.of(_, specs.map(_.name))).distinct
     Conditions.OptionUnknown(
@@ -109,7 +109,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
 }
 
 object OptionGroup {
-  private type Parsed = Either[EpochalException, Map[String, Any]]
+  private type ParseResult = Either[EpochalException, Map[String, Any]]
 
   /** Options that Spark itself reads and passes to every source and sink. */
   private val sparkOwn =

@@ -99,7 +99,7 @@ final class AcknowledgedJournal private (
 ) extends AutoCloseable {
   import AcknowledgedJournal._
 
-  private val written = new RunSegments(store, source, run, generation)
+  private val runSegments = new RunSegments(store, source, run, generation)
   // Bytes of the frames since this run last carried state, Long.MaxValue before it has; their number; the size of that state.
   private var sinceCarried = Long.MaxValue
   private var framesSinceCarried = 0
@@ -107,20 +107,20 @@ final class AcknowledgedJournal private (
   @volatile private var hasCommitted = false
 
   // The argument of `skipTo`.
-  @volatile private var skipped = 0L
+  @volatile private var skippedRows = 0L
   @volatile private var segments = Segments(recovered.segments)
-  // Of recovered files, until the state is restored.
+  // The contents of recovered files, until the state is restored.
   private var contents = recovered.contents
   // The ends of the last epochs committed.
-  private var committed = Vector.empty[Long]
+  private var commits = Vector.empty[Long]
   // Released segments whose files still exist.
   private var garbage = Vector.empty[String]
 
   /** The row after the last acknowledged one. */
-  def until: Long = math.max(skipped, segments.until)
+  def until: Long = math.max(skippedRows, segments.until)
 
   /** Whether another run has taken over. */
-  def isFenced: Boolean = written.isFenced
+  def isFenced: Boolean = runSegments.isFenced
 
   /** The size of all segments, in bytes. */
   def bytes: Long = segments.bytes
@@ -144,18 +144,18 @@ final class AcknowledgedJournal private (
     require(rows > 0 && length > 0, "a frame without rows")
     if (isFenced) throw new JournalFenced(generation.number)
     try {
-      val (segment, frame) = written.append(rows, bytes, offset, length)(until, carried(carry))
+      val (segment, frame) = runSegments.append(rows, bytes, offset, length)(until, stateToCarry(carry))
       synchronized {
         segments += (segment, frame)
         notifyAll()
       }
       count(segment, frame)
-      written.settle()
-      if (segments.all.last.bytes - segment.carried.fold(0L)(_.length.toLong) >= segmentBytes) written.seal()
+      runSegments.settle()
+      if (segments.all.last.bytes - segment.carried.fold(0L)(_.length.toLong) >= segmentBytes) runSegments.seal()
       frame.first
     } catch {
       case e: Throwable =>
-        written.abandon(name => segments.all.exists(_.name == name))
+        runSegments.abandon(name => segments.all.exists(_.name == name))
         throw e
     }
   }
@@ -163,13 +163,13 @@ final class AcknowledgedJournal private (
   /** Sets the row up to which epochs were committed when this run began (A8). Only the first call counts, before
     * `release`.
     */
-  def startFrom(row: Long): Unit = if (committed.isEmpty) committed = Vector(row)
+  def startFrom(row: Long): Unit = if (commits.isEmpty) commits = Vector(row)
 
   /** Numbers the next rows from `row` on if the journal ends before it: Spark's offsets name rows that are lost. */
   def skipTo(row: Long): Unit = if (row > until) {
-    written.seal()
-    written.keepDoubtful()
-    skipped = row
+    runSegments.seal()
+    runSegments.keepDoubtful()
+    skippedRows = row
   }
 
   /** Waits at most `millis` until there is a row at `row`.
@@ -203,11 +203,11 @@ final class AcknowledgedJournal private (
     * @throws java.io.IOException
     *   if a segment cannot be removed: the epoch is committed nevertheless, and the next one removes the segment
     */
-  def release(end: Long): Unit = if (!committed.lastOption.exists(_ >= end)) {
-    committed = (committed :+ end).takeRight(Journal.Kept + 1)
-    val known = committed.size > Journal.Kept
+  def release(end: Long): Unit = if (!commits.lastOption.exists(_ >= end)) {
+    commits = (commits :+ end).takeRight(Journal.Kept + 1)
+    val known = commits.size > Journal.Kept
     garbage ++= synchronized {
-      val below = segments.all.take(segments.carrying).takeWhile(_.until <= committed.head)
+      val below = segments.all.take(segments.carrying).takeWhile(_.until <= commits.head)
       val free = if (known) below else below.dropRight(Journal.Kept)
       segments = Segments(segments.all.drop(free.size))
       free.map(_.name)
@@ -222,9 +222,9 @@ final class AcknowledgedJournal private (
 
   /** Removes the files of earlier runs that are not part of the journal: none of their rows count (A5). */
   def sweep(): Unit = {
-    val kept = segments.all.map(_.name).toSet ++ recovered.barriers
+    val live = segments.all.map(_.name).toSet ++ recovered.barriers
     store.deleteAll(
-      store.names().filter(name => SegmentIndex.parse(name).exists(_._1 < generation.number) && !kept(name))): Unit
+      store.names().filter(name => SegmentIndex.parse(name).exists(_._1 < generation.number) && !live(name))): Unit
   }
 
   /** Restores the caller's state (A9): passes on the newest carried state, then the payload of each frame after it, in
@@ -235,20 +235,20 @@ final class AcknowledgedJournal private (
     * @throws JournalDamage
     *   if a frame, or the only carried state, cannot be read as it was written
     */
-  def restore(carried: Array[Byte] => Unit)(payload: (Array[Byte], Int) => Unit): Unit = {
+  def restore(onState: Array[Byte] => Unit)(payload: (Array[Byte], Int) => Unit): Unit = {
     // The state of row 0 is the caller's first one.
     if (segments.carrying < 0)
       segments.all.headOption
         .filter(_.from > 0)
         .foreach(first => throw new JournalDamage(first.name, "its state is missing"))
     // The files of a disk are large, and read fast enough one after the other.
-    ParallelReads(segments.sinceCarried, if (store.syncsOpenFiles) 1 else ParallelReads.Width)(opened) {
+    ParallelReads(segments.sinceCarried, if (store.syncsOpenFiles) 1 else ParallelReads.Width)(openFile) {
       case (segment, file) =>
         try {
           var bytes = Array.emptyByteArray
           (segment.carried.toSeq ++ segment.frames).foreach { frame =>
             bytes = read(file, segment.name, frame, if (frame.rows == 0) Array.emptyByteArray else bytes)
-            if (frame.rows == 0) carried(bytes) else payload(bytes, frame.length)
+            if (frame.rows == 0) onState(bytes) else payload(bytes, frame.length)
           }
         } catch { case _: NoSuchFileException => throw missing(segment) }
         finally file.close()
@@ -257,7 +257,7 @@ final class AcknowledgedJournal private (
   }
 
   /** A segment's file: of a small one on an object store, its content. */
-  private def opened(segment: SegmentIndex): (SegmentIndex, FileInput) =
+  private def openFile(segment: SegmentIndex): (SegmentIndex, FileInput) =
     try
       segment -> contents.get(segment.name).map(FileInput.of(_)).getOrElse {
         val file = store.open(segment.name, segment.bytes)
@@ -269,7 +269,7 @@ final class AcknowledgedJournal private (
   private def missing(segment: SegmentIndex) = new JournalDamage(segment.name, "it is not there")
 
   /** Ends the current segment, and on a store with conditional creation the run: it must not append any more. */
-  override def close(): Unit = written.close()
+  override def close(): Unit = runSegments.close()
 
   /** Rewrites the last recovered frame into this run's first segment (A4). If the frame is the only one of its segment,
     * the new segment replaces the old one, with its carried state.
@@ -277,14 +277,14 @@ final class AcknowledgedJournal private (
   private def takeOver(): Unit = recovered.segments.lastOption.foreach { last =>
     val (rest, frame) = (last.before(last.frames.last.first), last.frames.last)
     val alone = rest.frames.isEmpty
-    val (payload, state) = Using.resource(opened(last)._2) { file =>
+    val (payload, state) = Using.resource(openFile(last)._2) { file =>
       def bytesOf(frame: Frame) = read(file, last.name, frame, Array.emptyByteArray)
       (bytesOf(frame), last.carried.filter(_ => alone).map(bytesOf))
     }
     try {
-      val (segment, copy) = written.append(frame.rows, payload, 0, frame.length)(frame.first, state)
+      val (segment, copy) = runSegments.append(frame.rows, payload, 0, frame.length)(frame.first, state)
       segments = Segments(recovered.segments.init ++ Option.when(!alone)(rest)) + (segment, copy)
-    } finally written.seal()
+    } finally runSegments.seal()
   }
 
   /** Reads the payload of a frame, into the given array if it is large enough. */
@@ -297,7 +297,7 @@ final class AcknowledgedJournal private (
   /** The state for a new segment, if it is due: always on a disk, where segments are large; else with the first segment after
     * each committed epoch, if what came since is worth it.
     */
-  private def carried(carry: => Array[Byte]): Option[Array[Byte]] = {
+  private def stateToCarry(carry: => Array[Byte]): Option[Array[Byte]] = {
     val isWorthIt = sinceCarried / FrameCost + framesSinceCarried >= carriedBytes / FrameCost
     val isDue = store.syncsOpenFiles || sinceCarried >= segmentBytes || hasCommitted && isWorthIt
     if (isDue) hasCommitted = false
@@ -352,8 +352,8 @@ object AcknowledgedJournal {
       segmentBytes: Long = SegmentBytes,
       run: String = UUID.randomUUID().toString.replace("-", "")
   ): AcknowledgedJournal = {
-    val known = store.names().flatMap(SegmentIndex.parse(_)).map(_._1).maxOption.getOrElse(0L)
-    val generation = Generation.claim(generations, run, known, conditional = true)(Barriers.raise(store, source, run))
+    val highest = store.names().flatMap(SegmentIndex.parse(_)).map(_._1).maxOption.getOrElse(0L)
+    val generation = Generation.claim(generations, run, highest, conditional = true)(Barriers.raise(store, source, run))
     val journal =
       new AcknowledgedJournal(store, source, run, generation, segmentBytes, Recovery.segments(store, source))
     journal.takeOver()

@@ -14,9 +14,9 @@ private[acknowledged] object Barriers {
     * @throws JournalDamage
     *   if the store creates no files conditionally for this run, but did so for an earlier one
     */
-  def raise(store: FileStore, source: String, run: String)(claimed: Generation, earlier: Seq[EarlierRun]): Unit =
+  def raise(store: FileStore, source: String, run: String)(generation: Generation, earlier: Seq[EarlierRun]): Unit =
     earlier.filter(_.isConditional).foreach { old =>
-      if (!claimed.isConditional)
+      if (!generation.isConditional)
         throw new JournalDamage(
           Generation.name(old.generation, old.run),
           "its run relies on conditional creation of files, which this run does not have: start the query once with the earlier settings and Hadoop client, and stop it")
@@ -31,7 +31,7 @@ private[acknowledged] object Barriers {
   @scala.annotation.tailrec
   private def raise(store: FileStore, source: String, run: String, old: EarlierRun, number: Long): Unit = {
     val name = SegmentIndex.name(old.generation, number, old.run)
-    val created = store.createConditionally(name).exists { file =>
+    val isNew = store.createConditionally(name).exists { file =>
       val header = FrameFormat.header(FrameFormat.ConditionalVersion, OpenSegment.mark(run), 0L, source)
       file.write(header, 0, header.length)
       try {
@@ -39,6 +39,6 @@ private[acknowledged] object Barriers {
         true
       } catch { case _: FileAlreadyExistsException => false }
     }
-    if (!created) raise(store, source, run, old, number + 1)
+    if (!isNew) raise(store, source, run, old, number + 1)
   }
 }

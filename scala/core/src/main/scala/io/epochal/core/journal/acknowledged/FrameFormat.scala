@@ -88,9 +88,9 @@ private[acknowledged] object FrameFormat {
     */
   def readHeader(read: (Long, Int) => Option[Array[Byte]], name: String, source: String): Option[Header] =
     for {
-      fixed <- read(0, FixedHeader)
-      if fixed.startsWith(Magic)
-      fields = ByteBuffer.wrap(fixed, Magic.length, FixedHeader - Magic.length)
+      prefix <- read(0, FixedHeader)
+      if prefix.startsWith(Magic)
+      fields = ByteBuffer.wrap(prefix, Magic.length, FixedHeader - Magic.length)
       version = fields.getInt()
       from = fields.getLong()
       mark = fields.getLong()

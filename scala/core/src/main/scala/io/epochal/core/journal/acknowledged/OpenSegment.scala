@@ -50,20 +50,20 @@ final private[acknowledged] class OpenSegment(
   /** Appends rows and makes them durable; if the store cannot sync open files, this closes the segment. */
   def append(rows: Int, bytes: Array[Byte], offset: Int, length: Int): Frame = {
     if (!headerWritten) writeHeader()
-    val added = frame(position, rows, bytes, offset, length)
-    newest = Some(added)
-    put(FrameFormat.head(mark, added))
+    val newFrame = frame(position, rows, bytes, offset, length)
+    newest = Some(newFrame)
+    put(FrameFormat.head(mark, newFrame))
     // The last byte is written separately: without it the frame is not intact, whichever other bytes the store has kept.
     file.write(bytes, offset, length - 1)
     mayHold = true
     file.write(bytes, offset + length - 1, 1)
     position += length
-    row = added.until
+    row = newFrame.until
     Failpoints.reach(Failpoint.FrameWritten)
     file.sync()
     if (!store.syncsOpenFiles) file.close()
     Failpoints.reach(Failpoint.FrameSynced)
-    added
+    newFrame
   }
 
   /** Closes the segment. Synced frames stay durable even if closing fails. */

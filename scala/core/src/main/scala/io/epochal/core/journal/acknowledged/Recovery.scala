@@ -23,7 +23,7 @@ private[acknowledged] object Recovery {
   def segments(store: FileStore, source: String): Recovered = {
     val lengths = store.lengths()
     val names = lengths.keys.flatMap(name => SegmentIndex.parse(name).map(_ -> name)).toVector.sorted.map(_._2)
-    // From the last file: those are kept.
+    // From the last file back: the contents of the last ones are kept.
     val sums = names.reverseIterator
       .map(name => name -> lengths(name))
       .scanLeft("" -> 0L)((sum, next) => next._1 -> (sum._2 + next._2))
@@ -98,14 +98,14 @@ private[acknowledged] object Recovery {
 
     def index(): SegmentIndex = {
       val (generation, number) = SegmentIndex.parse(name).getOrElse((0L, 0L))
-      var carried = Option.empty[Frame]
+      var stateFrame = Option.empty[Frame]
       val frames = Vector.newBuilder[Frame]
       var row = header.from
       var position = header.length.toLong
       var end = position
       while (position >= 0) frameAt(position, row) match {
         case Some(frame) =>
-          if (frame.rows == 0) carried = Some(frame) else frames += frame
+          if (frame.rows == 0) stateFrame = Some(frame) else frames += frame
           row = frame.until
           position = frame.position + frame.length
           end = position
@@ -113,7 +113,7 @@ private[acknowledged] object Recovery {
         // and the rows between are a gap. Without an intact frame after it, it is the tail of a run that died.
         case None => position = nextMark(position + 1, row)
       }
-      SegmentIndex(name, generation, number, header.from, carried, frames.result(), end)
+      SegmentIndex(name, generation, number, header.from, stateFrame, frames.result(), end)
     }
 
     /** The frame at a position, if it is intact and its rows do not come before `row`. */

@@ -13,7 +13,7 @@ import io.epochal.core.journal.{FileStore, Frame, Generation}
 final private[acknowledged] class RunSegments(store: FileStore, source: String, run: String, generation: Generation) {
   private val mark = OpenSegment.mark(run)
   private var open = Option.empty[OpenSegment]
-  // Of the newest segment; with A11, of the newest that exists.
+  // The number of the newest segment; with A11, of the newest that exists.
   private var number = 0L
 
   /** Whether a failed append may have left an intact frame whose rows are not acknowledged; the files that have only such frames. */
@@ -71,7 +71,7 @@ final private[acknowledged] class RunSegments(store: FileStore, source: String, 
     } catch {
       case _: FileAlreadyExistsException if generation.isConditional =>
         val (header, frames) = Recovery.read(store, segment.name, source)
-        if (!header.exists(_.mark == mark)) throw superseded()
+        if (!header.exists(_.mark == mark)) throw fenceError()
         number = segment.number
         segment.attempt.filter(frames.contains)
     }
@@ -95,7 +95,6 @@ final private[acknowledged] class RunSegments(store: FileStore, source: String, 
   private def indexOf(segment: OpenSegment): SegmentIndex =
     SegmentIndex(segment.name, generation.number, segment.number, segment.from, segment.carried, Vector.empty, 0L)
 
-  /** Ends the current segment. */
   def seal(): Unit = {
     open.foreach(_.close())
     open = None
@@ -140,9 +139,9 @@ final private[acknowledged] class RunSegments(store: FileStore, source: String, 
   }
 
   /** Fails if another run has claimed this generation or a higher one. */
-  private def fence(): Unit = if (!generation.isOwn) throw superseded()
+  private def fence(): Unit = if (!generation.isOwn) throw fenceError()
 
-  private def superseded(): JournalFenced = {
+  private def fenceError(): JournalFenced = {
     fenced = true
     new JournalFenced(generation.number)
   }

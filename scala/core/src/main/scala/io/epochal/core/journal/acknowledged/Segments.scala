@@ -36,7 +36,7 @@ final private[acknowledged] case class Segments(all: Vector[SegmentIndex]) {
   def plan(from: Long, until: Long, names: => Set[String]): JournalPlan = {
     val reach = all.drop(below(from)).takeWhile(_.from < until)
     val present = if (reach.isEmpty) Set.empty[String] else names
-    val (there, gone) = reach.partition(segment => present(segment.name))
+    val (there, absent) = reach.partition(segment => present(segment.name))
     val slices = there.flatMap { segment =>
       val frames = segment.frames.iterator.drop(segment.framesBelow(from)).takeWhile(_.first < until)
       frames.map(Slice.of(segment.name, _, from, until))
@@ -44,7 +44,7 @@ final private[acknowledged] case class Segments(all: Vector[SegmentIndex]) {
     val ends = slices.scanLeft(from)((_, slice) => slice.first + slice.take)
     val gaps = (ends zip slices.map(_.first).appended(until)).collect {
       case (at, next) if at < next =>
-        val missing = gone.find(segment => segment.until > at && segment.from < next)
+        val missing = absent.find(segment => segment.until > at && segment.from < next)
         Gap(at, next, missing.fold("they are damaged, or were removed")(one => s"the segment ${one.name} is not there"))
     }
     JournalPlan(slices, gaps, until)
