@@ -308,7 +308,7 @@ final private[cdc] class Capture(
   /** Whether it waits until rows are delivered. */
   def isFull: Boolean = journal.bytesFrom(deliveredRow) >= options.maxJournalBytes
 
-  /** Looks at the slot, if the last look was long ago. */
+  /** Reads the facts of the slot, if the last ones are old. */
   private def watch(now: Long = System.nanoTime()): Unit = {
     def isDue = now - slotFacts._2 > (if (hasNewDefinition) DefinedNanos else options.heartbeat.toNanos)
     if (isDue) synchronized {

@@ -26,10 +26,10 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
   private val names = columns.map(column => Sql.quoted(column.name))
   private val operators = table.keyOperators.padTo(columns.size, Catalog)
 
-  /** Of the table `t`. */
+  /** The columns of the key, of the table `t`. */
   val order: String = names.map(name => s"t.$name").mkString(", ")
 
-  /** The texts of its values, of `t`. */
+  /** SQL for the texts of the values of the key, of `t`. */
   val printed: Seq[String] = names.zip(columns).map { case (name, column) => TableKey.printed(s"t.$name", column.kind) }
 
   /** Operators of enums accept no domain. */
@@ -92,7 +92,7 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
     */
   private def compare(operator: String, last: String, values: Seq[String]): String = {
     val sides = operands.zip(values)
-    // What indexes serve best.
+    // The form that indexes serve best.
     if (operators.forall(_ == Catalog)) s"(${sides.map(_._1).mkString(", ")}) $last (${sides.map(_._2).mkString(", ")})"
     else {
       def one(i: Int, operator: String) = s"${sides(i)._1} OPERATOR(${operators(i)}.$operator) ${sides(i)._2}"

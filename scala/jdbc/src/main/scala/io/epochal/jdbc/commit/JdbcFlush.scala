@@ -29,7 +29,7 @@ final private[jdbc] case class JdbcFlush(options: JdbcOptions, run: BulkRun, que
 
   @transient private lazy val database = new Database(Dialects.of(options.connection.url).get, options, () => ())
 
-  /** Of each partition's row of progress, after its last flush. */
+  /** Where each partition's progress row is after its last flush. */
   @transient private lazy val places = TrieMap.empty[Int, String]
 
   private def progress(connection: Connection): ProgressTable =

@@ -35,7 +35,7 @@ final private[database] class WatchedServer(
 
 private object WatchedServer {
 
-  /** In milliseconds. The statements of a look are short, and wait for no lock. */
+  /** In milliseconds. The statements of a check are short, and wait for no lock. */
   private val Timeout = 10000
 }
 
@@ -84,7 +84,7 @@ final private[database] class ConnectionWatch(connection: Connection, private va
     if (Thread.currentThread eq thread) current.set(outer)
   }
 
-  /** Counts a look at which the thread has waited in its driver since the one before. */
+  /** Counts a check at which the thread has waited in its driver since the previous one. */
   private def count(): Unit = {
     val now = steps
     if (now == stepsBefore && isInDriver) waits += 1
@@ -128,7 +128,7 @@ private[jdbc] object ConnectionWatch {
   /** Interval between checks, in milliseconds; shorter in tests. */
   @volatile private[jdbc] var pause = 5000L
 
-  // Numbers of looks.
+  // Numbers of checks.
   private val FirstLook = 2
   private val IdleLooks = 2
   private val SilentLooks = 24

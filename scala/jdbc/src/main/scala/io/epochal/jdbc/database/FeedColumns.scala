@@ -29,6 +29,6 @@ object FeedColumns {
   val Unchanged = "_unchanged_columns"
   val all: Seq[String] = Seq(ChangeType, Version, Timestamp, Unchanged)
 
-  /** Where a column of the query stands in the text of those that a row does not have. */
+  /** A column's entry in the text that lists the columns that a row lacks. */
   def mark(column: String): String = s"\n$column\n"
 }

@@ -44,7 +44,7 @@ abstract class KeyedMerge(
         Option(row.getString(1)))
       .head
 
-    /** The later rows. */
+    /** The rows after the one that last emptied the table. */
     val rows: String = {
       val later = emptied.fold("")(last => s" AND ${bytes(version)} > ${literal(last)}")
       s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL$later)"

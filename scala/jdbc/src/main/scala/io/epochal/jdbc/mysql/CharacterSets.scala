@@ -12,7 +12,7 @@ private[mysql] object CharacterSets {
   private val Whole = Set("utf8mb4", "utf16", "utf16le", "utf32", "gb18030", "binary")
   private val Plane = Set("utf8", "utf8mb3", "ucs2")
 
-  /** The set of a collation; None if it has all characters, or the server does not tell which. */
+  /** The set of a collation; None if it has all characters, or the server does not report them. */
   def of(connection: Connection, collation: String): Option[CharacterSet] = {
     val name = collation.takeWhile(_ != '_')
     if (Whole(name)) None

@@ -10,7 +10,7 @@ import io.epochal.kit.database.SqlText._
 /** The encoding of a database. The driver always sends UTF-8, which the server converts for every text, also in a binary COPY. */
 private[postgres] object DatabaseEncoding {
 
-  /** The characters of the encoding; None if it has all, or the server does not tell which. */
+  /** The characters of the encoding; None if it has all, or the server does not report them. */
   def characters(connection: Connection, encoding: String): Option[CharacterSet] = encoding match {
     // EUC_JIS_2004 has characters that are two in Unicode, and its others do not tell which.
     case "UTF8" | "EUC_JIS_2004" => None

@@ -46,7 +46,7 @@ private[postgres] object PostgresIncoming {
   private def parses(bound: BoundColumn): Boolean =
     PostgresType.parses(bound.field.dataType, bound.column.columnType)
 
-  /** Of a layout: the columns that have texts in place of values of the target's type. */
+  /** Columns of a layout that have texts in place of values of the target's type. */
   def parsed(table: BoundTable): Seq[String] =
     table.columns.filter(parses(_)).map(bound => s"${bound.column.name} as text")
 

@@ -279,7 +279,7 @@ final private[postgres] class DecidedTransactions(connection: Connection, run: B
   def unsettled: (Seq[String], Seq[String]) =
     if (run.isCurrent(ledger.lock(connection, run.sinkId))) divided else (Nil, Nil)
 
-  /** The same, without the lock by which they stay so. */
+  /** The same without the lock: other sessions may change them meanwhile. */
   def divided: (Seq[String], Seq[String]) = {
     val decidedIds =
       if (exists(connection, Name))

@@ -73,13 +73,13 @@ final private[jdbc] case class CharacterSet(place: String, characters: BitSet, v
 
 private[jdbc] object CharacterSet {
 
-  /** After any number of escaped backslashes. */
+  /** A Unicode escape, after any number of escaped backslashes. */
   private val Escape = """(?<!\\)(?:\\\\)*\\u([0-9a-fA-F]{4})""".r
 
-  /** By server and name: asked once in a JVM. */
+  /** By server and name; each set is queried once in a JVM. */
   private val cache = TrieMap.empty[(String, String), BitSet]
 
-  /** The characters of a set of the server's; None if it does not tell which. */
+  /** The characters of a set of the server's; None if the server does not report them. */
   def of(connection: Connection, name: String)(ask: => BitSet): Option[BitSet] = {
     val key = (connection.getMetaData.getDatabaseProductVersion, name)
     cache.get(key).orElse(Try(ask).toOption.map(characters => cache.getOrElseUpdate(key, characters)))

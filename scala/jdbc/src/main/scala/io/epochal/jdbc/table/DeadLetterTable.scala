@@ -64,7 +64,7 @@ private[jdbc] object DeadLetterTable {
   def nameable(dialect: Dialect, name: String): Either[EpochalException, Unit] =
     TableCheck.nameable(dialect, name, "{option:deadLetterTable=shorter_name}")
 
-  /** The text type of a dialect whose ledger's texts are too short for rows. */
+  /** Refuses dead letters for a database whose ledger texts are too short for rows. */
   def refused(options: JdbcOptions, database: String): Either[EpochalException, Unit] =
     options.deadLetterTable
       .map(_ =>

@@ -29,7 +29,6 @@ private[epochal] object DriverFile {
       catch { case _: CharacterCodingException => Left("it is not valid UTF-8") }
     }
 
-  /** Reads a binary file. */
   def readBytes(option: String, path: String, maxBytes: Int): Either[String, Array[Byte]] =
     try {
       val file = DriverAccess.current.file(option, path)

@@ -52,7 +52,7 @@ final private[connector] class TailSource[P](
   private val positions = connector.positions
   private val plans = new TailPlans(checkpoint.beside("tails"))
 
-  /** Not kept yet. */
+  /** The new order of the tails, until `keepPartitions` stores it. */
   private var plan = Option.empty[TailPlan]
 
   private var divided = false

@@ -39,7 +39,6 @@ abstract class SourceDefinition[P] private[connector] (
     extends SourceProvider[Settings](
       OptionGroup(format, description, specs.asScala.toSeq ++ SourceOptions.all ++ RetryOptions.all)) {
 
-  /** The columns. */
   override def schema(settings: Settings): StructType
 
   /** Identifies the rows that the source reads, without secrets: an address, a directory, a filter. Offsets carry it, and a

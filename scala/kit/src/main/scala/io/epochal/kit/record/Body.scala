@@ -19,13 +19,12 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
   private var large = Option.empty[BodyFile]
   private var reshaped = false
 
-  /** Takes turns with this one when its bytes are rewritten. */
+  /** Takes the rewritten bytes, and is then swapped with this one. */
   private lazy val other = new Body(inMemory, partBytes)
 
   /** At least the body's bytes; if it is in a file, its first 64 KiB, or all bytes that may be in memory. */
   def bytes: Array[Byte] = array
 
-  /** The number of bytes. */
   def length: Int = used
 
   /** The file of a body that is too large for memory. */

@@ -9,7 +9,6 @@ import io.epochal.kit.json.Json
 /** Bytes with random access. */
 private[epochal] trait ByteSource {
 
-  /** Their number. */
   def length: Int
 
   /** Fills `into`, from index `at` on, with the bytes from `from` on. */

@@ -187,7 +187,7 @@ final private[record] class Reshaping(
     }
   }
 
-  /** A row of more values than names, or what is no row, stays as it is, and does not fit. */
+  /** A row with more values than names, or an element that is no row, stays unchanged and does not fit. */
   private def row(record: Span): Unit = {
     val bytes = source.slice(record.from, record.until)
     val values = if (bytes.nonEmpty && bytes(0) == '[') elements(bytes) else Vector.empty

@@ -6,7 +6,7 @@ import io.epochal.core.ledger._
 /** The triggers of exactly-once sinks: those that fix an epoch's end before it runs. */
 private[epochal] object MicroBatches {
 
-  /** Whose tasks can store a row before its epoch ends. */
+  /** Databases whose tasks can store a row before its epoch ends. */
   val Databases = "PostgreSQL, MySQL and MariaDB"
 
   def refused(format: String, trigger: TriggerMode): Option[EpochalException] =

@@ -30,7 +30,7 @@ abstract class SourceScan[P](name: String, schema: StructType, clock: Clock = Cl
     */
   protected def source(checkpoint: InitialOffset): Source[P]
 
-  /** Of the session in which the query is planned; streams run in threads of their own. */
+  /** The context of the session that plans the query; streams run in threads of their own. */
   protected lazy val spark: SparkContext = SparkSession.active.sparkContext
 
   final override def readSchema(): StructType = schema

@@ -55,7 +55,7 @@ private[kit] object ErrorLog {
       .filter(Message.matches)
   }
 
-  /** The same of a text with a stack trace: what precedes the exceptions, and the message. */
+  /** Splits a text with a stack trace into what precedes the exceptions and our message. */
   private[spark] def in(text: String): Option[(String, String)] =
     Option
       .when(text.contains("\n\tat "))(Message.findFirstMatchIn(text))
@@ -93,7 +93,7 @@ final private class ErrorLog(context: LoggerContext) extends AbstractFilter {
     Option(event.getThrown).fold(ErrorLog.in(text))(error => ErrorLog.in(error).map(text -> _))
   }
 
-  /** Of the events about a run of a query, or within ten seconds. */
+  /** Whether it is the first event with this message in a run of a query, or within ten seconds. */
   private def isFirst(message: String, ending: Boolean): Boolean = synchronized {
     val now = System.nanoTime()
     lastShown.filterInPlace((_, at) => now - at < TimeUnit.SECONDS.toNanos(10))

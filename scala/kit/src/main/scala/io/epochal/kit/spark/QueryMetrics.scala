@@ -67,7 +67,7 @@ final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener
     gauges :+= Shown(query, label, part, GaugeSource.register(env, s"epochal.$label.$part", registry))
   }
 
-  /** The same for all parts of a run. */
+  /** The label that all parts of a run share. */
   private def labelOf(query: ThreadQuery): String =
     gauges
       .find(_.query.runId == query.runId)

@@ -62,7 +62,7 @@ object RowOrder {
   */
 private[spark] object CountedPlan {
 
-  /** Why they cannot be counted. */
+  /** Why the rows of the plan cannot be counted. */
   def refusal(execution: AnyRef): Option[String] = {
     val last = RunningQuery.call(execution, "lastExecution")
     val physicalPlan = plan(execution)
@@ -138,7 +138,7 @@ private[spark] object CountedPlan {
 
   private val Arrival = ", whose rows depend on the order in which a shuffle delivers those of several tasks"
 
-  /** Why operators that Spark allows in real time are not among them. */
+  /** Why rows cannot be counted after some operators that Spark allows in real time. */
   private val Reasons = Map(
     "ShuffleExchangeExec" -> ", a shuffle, which delivers the rows of several tasks in the order in which they arrive",
     "StatefulStreamlineAggregateExec" -> Arrival,

@@ -10,6 +10,6 @@ final private[spark] class ThreadQuery(val id: String, execution: AnyRef) {
   /** Whether it has ended or is stopping. */
   def ended: Boolean = !RunningQuery.isActive(execution)
 
-  /** Ends it, if it is continuous, with a reason and from any thread, unless it is stopping. */
+  /** Fails a continuous query from any thread; does nothing while it is stopping. */
   def fail(error: Throwable): Unit = RunningQuery.end(execution)(error)
 }

@@ -154,7 +154,7 @@ final private[sink] class Flusher(
 private object Flusher {
   private val Threads = new DaemonThreads("epochal-flush")
 
-  /** Of one transaction. */
+  /** Maximum bytes of one transaction. */
   private val MaxBytes = 1L << 20
 
   final class Buffer(format: RowFormat) {

@@ -30,14 +30,14 @@ final class JournalFrames(
     lost: (Long, Long, String) => String
 ) extends Frames {
 
-  /** Of an object store, how much is read before it is delivered. */
+  /** Maximum bytes read ahead from an object store. */
   final private val FetchedBytes = 16L << 20
   final private val FetchedFiles = 4 * ParallelReads.Width
 
   private val log = LoggerFactory.getLogger(classOf[JournalFrames])
   private var file = Option.empty[(String, FileInput)]
 
-  /** Slices of an object store, and the files' parts with them. */
+  /** Slices read ahead from an object store, each with its part of the file. */
   private val fetched = mutable.Queue.empty[(Slice, FileInput)]
 
   /** Reads the next intact frame. */

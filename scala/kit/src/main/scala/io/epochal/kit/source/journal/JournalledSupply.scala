@@ -44,7 +44,7 @@ abstract class JournalledSupply[P, C](
   /** Forgets its state: the next rows come after another position. */
   protected def reset(): Unit
 
-  /** Called once in a run: Spark's log has an offset of this run, and takes none of an earlier one any more. */
+  /** Called once in a run, when Spark's log has an offset of this run: no earlier run can log one any more. */
   protected def logged(@unused end: P): Unit = ()
 
   /** Whether a request may succeed on retry after this failure. */
