@@ -146,13 +146,17 @@ final class BrokenDriver extends Driver {
 }
 
 final class BrokenDialect extends GenericDialect {
-  throw new IllegalStateException("no Token")
+  BrokenDialect.fail()
 }
 
 final class BrokenJdbcDialect extends JdbcDialect {
-  throw new IllegalStateException("no Token")
+  BrokenDialect.fail()
   override def name: String = "broken"
   override def handles(url: String): Boolean = false
+}
+
+private object BrokenDialect {
+  def fail(): Unit = throw new IllegalStateException("no Token")
 }
 
 object BrokenDriver {

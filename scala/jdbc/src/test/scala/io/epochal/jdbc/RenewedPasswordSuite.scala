@@ -2,13 +2,17 @@ package io.epochal.jdbc
 
 import java.io.File
 import java.nio.file.{Files, Path}
+import java.sql.Connection
 
-import scala.util.Using
+import scala.concurrent.duration.DurationInt
+import scala.util.{Try, Using}
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.test.QuerySuite
 
+import io.epochal.kit.access.Secret
+import io.epochal.kit.database.{ConnectionSettings, LoginDataSource}
 import io.epochal.support.SlowTests.slowIf
 
 /** A password that is renewed while a query runs, as by a sidecar that keeps a token file. */
@@ -55,6 +59,30 @@ final class RenewedPasswordSuite extends QuerySuite {
           again.stop()
           assert(node.text("SELECT string_agg(id::text, ',' ORDER BY id) FROM loader.t") == "1,2,3,4,5,6")
         }
+      }
+    }
+  }
+
+  test("a login between the change in the database and the one of the file waits for the file") {
+    Using.resource(PostgresServer.node().fold(TestServer.missing("postgres"), identity)) { node =>
+      withTempDir { directory =>
+        val password = directory.toPath.resolve("password")
+        node.requirePassword("loader")
+        renew(node, password, "first")
+        node.run("ALTER ROLE loader PASSWORD 'second'")
+        val settings = ConnectionSettings(
+          node.url.replace("user=postgres", "user=loader"),
+          None,
+          Some(Secret.InFile("passwordFile", password.toString)),
+          None,
+          Map.empty)
+        @volatile var login = Option.empty[Try[Connection]]
+        val thread = new Thread(() => login = Some(Try(new LoginDataSource(settings, None, Map.empty).getConnection)))
+        thread.start()
+        eventually(timeout(30.seconds))(assert(thread.getState == Thread.State.TIMED_WAITING, login))
+        Files.writeString(password, "second\n")
+        thread.join()
+        login.get.get.close()
       }
     }
   }

@@ -2,9 +2,9 @@ package io.epochal.kit.database
 
 import java.io.PrintWriter
 import java.sql.{Connection, Driver, SQLException, SQLFeatureNotSupportedException, SQLNonTransientConnectionException}
+import java.util.Properties
 import java.util.concurrent.{CompletableFuture, ExecutionException, TimeUnit, TimeoutException}
 import java.util.logging.Logger
-import java.util.Properties
 import javax.sql.DataSource
 
 import scala.util.Try
@@ -12,7 +12,7 @@ import scala.util.Try
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.access.DriverAccess
+import io.epochal.kit.access.{DriverAccess, Secret}
 
 /** Logs in with one set of settings. `toString` contains no secrets, and the pool above it never sees any.
   *
@@ -71,13 +71,42 @@ private[epochal] class LoginDataSource(
       "package" -> artifact.fold("")(name => s" $name:<version>"))
 
   override def getConnection: Connection = {
+    val password = settings.password.map(_.read())
+    try login(password)
+    catch {
+      case refused: SQLException if Option(refused.getSQLState).exists(_.startsWith(LoginRefused)) =>
+        login(Some(renewed(password).getOrElse(throw refused)))
+    }
+  }
+
+  private def login(password: Option[String]): Connection = {
     val properties = new Properties
     (defaults ++ settings.properties).foreach { case (name, value) => properties.setProperty(name, value) }
     settings.user.foreach(properties.setProperty("user", _))
-    settings.password.foreach(password => properties.setProperty("password", password.read()))
+    password.foreach(properties.setProperty("password", _))
     Option(connect(properties))
       .getOrElse(throw new SQLException(s"${source.getClass.getName} does not accept ${settings.place}", "08001"))
   }
+
+  /** The new content of the password's file, which is written shortly after the database has the new password. */
+  private def renewed(refused: Option[String]): Option[String] = settings.password.collect { case file: Secret.InFile =>
+    Iterator
+      .continually(file.readable.toOption.filterNot(refused.contains))
+      .take(RenewalChecks)
+      .find(_.nonEmpty || !paused())
+      .flatten
+  }.flatten
+
+  /** Whether no interrupt ended the pause. */
+  private def paused(): Boolean =
+    try {
+      Thread.sleep(RenewalPause)
+      true
+    } catch {
+      case _: InterruptedException =>
+        Thread.currentThread.interrupt()
+        false
+    }
 
   /** Drivers throw any kind of exception for a property that they do not understand. */
   private def connect(properties: Properties): Connection =
@@ -141,6 +170,13 @@ private[epochal] object LoginDataSource {
 
   /** Milliseconds that a login may take; shorter in tests. */
   @volatile private[epochal] var limit = 60000L
+
+  /** Class of the SQLSTATE "invalid authorization". */
+  private val LoginRefused = "28"
+
+  /** A file that has the refused password is read so often, after pauses in milliseconds. */
+  private val RenewalChecks = 50
+  private val RenewalPause = 100L
 
   /** A class, or a native library, that the driver needs is missing or cannot be loaded: no login of this JVM can succeed. */
   private def unusable(driver: String, error: Throwable): EpochalException = {
