@@ -9,7 +9,7 @@ import io.epochal.kit.source.Extent
   * gone. The exception is `verifyPosition`.
   */
 final private[rest] class CountedList(options: RestOptions) {
-  import ListStep.{done, nothing, of, unless, update, when}
+  import ListStep.{result, nothing, of, unless, update, when}
   import options.requests
   import options.requests.{errors, pagination}
 
@@ -45,7 +45,7 @@ final private[rest] class CountedList(options: RestOptions) {
     for {
       _ <- update(_.copy(isShifted = false))
       before <- of(state => state.extent.filter(_.exists >= target && !mustVerify(state)))
-      extent <- before.fold(poll(start, most, target, marks))(done)
+      extent <- before.fold(poll(start, most, target, marks))(result)
     } yield math.max(start, math.min(extent.exists, target))
   }
 
@@ -53,7 +53,7 @@ final private[rest] class CountedList(options: RestOptions) {
     * no poll has done that: the next run must be able to verify the position.
     */
   def marksOfTasks(start: Long, end: Long, before: Seq[Mark]): ListStep[Seq[Mark]] =
-    of(_.marks.seen.contains(end - 1)).flatMap { isMarked =>
+    of(_.marks.digests.contains(end - 1)).flatMap { isMarked =>
       if (end <= start || !isVerified || isMarked) of(_.marks.at(end, before))
       else
         for {
@@ -62,7 +62,7 @@ final private[rest] class CountedList(options: RestOptions) {
           // That page may be the first one with a smaller total.
           isUnverified <- of(_.isUnverified)
           _ <- when(isUnverified)(verify)
-          _ <- of(_.marks.shifted).flatMap(_.fold(nothing)(shifted))
+          _ <- of(_.marks.firstShift).flatMap(_.fold(nothing)(reportShift))
           marks <- of(_.marks.at(end, before))
         } yield marks
     }
@@ -77,7 +77,7 @@ final private[rest] class CountedList(options: RestOptions) {
       _ <- count(pagination.request(end.records - 1))
       _ <- when(isVerified)(compareOld(marks))
       _ <- update(_.copy(isUnverified = !isVerified))
-      _ <- of(_.marks.shifted).flatMap(_.fold(nothing)(record => forget(marks).flatMap(_ => shifted(record))))
+      _ <- of(_.marks.firstShift).flatMap(_.fold(nothing)(record => forget(marks).flatMap(_ => reportShift(record))))
     } yield ()
   }
 
@@ -88,10 +88,10 @@ final private[rest] class CountedList(options: RestOptions) {
       isShorter = extent.ends < start
       _ <- when(extent.exists <= start && !isShorter && !total.isStated)(compareOld(marks))
       _ <- when(!isShorter)(verify)
-      shift <- of(_.marks.shifted)
+      shift <- of(_.marks.firstShift)
       _ <- update(_.copy(extent = Some(extent)))
       _ <- when(isShorter || shift.nonEmpty)(forget(marks))
-      _ <- if (isShorter) lost(extent.ends, start) else shift.fold(nothing)(shifted)
+      _ <- if (isShorter) reportLoss(extent.ends, start) else shift.fold(nothing)(reportShift)
       isPaged <- of(_.isPaged)
       _ <- when(!isPaged && extent.exists > pagination.pageSize)(comparePages(extent.exists))
     } yield extent
@@ -106,7 +106,7 @@ final private[rest] class CountedList(options: RestOptions) {
 
   /** Compares records that no requested page has contained, once per run. */
   private def compareOld(marks: Seq[Mark]): ListStep[Unit] =
-    of(_.marks.unchecked(marks).map(mark => pagination.request(mark.record)).distinct).flatMap {
+    of(_.marks.waitingMarks(marks).map(mark => pagination.request(mark.record)).distinct).flatMap {
       _.foldLeft(nothing)((before, request) => before.flatMap(_ => count(request)).map(_ => ()))
     }
 
@@ -118,12 +118,12 @@ final private[rest] class CountedList(options: RestOptions) {
       _ <- update(_.copy(isUnverified = false))
     } yield ()
 
-  private def shifted(record: Long): ListStep[Unit] =
-    resume(errors.shifted(record), "Resuming from here")((state, warning) =>
+  private def reportShift(record: Long): ListStep[Unit] =
+    resume(errors.shift(record), "Resuming from here")((state, warning) =>
       state.copy(isShifted = true, warning = Some(warning)))
 
-  private def lost(has: Long, start: Long): ListStep[Unit] =
-    resume(errors.drifted(has, start), s"Resuming when it has more than ${Plural.of(start, "record")} again") {
+  private def reportLoss(has: Long, start: Long): ListStep[Unit] =
+    resume(errors.drift(has, start), s"Resuming when it has more than ${Plural.of(start, "record")} again") {
       (state, warning) =>
         state.copy(warning = Some(warning).filterNot(_ => state.isWarned), isWarned = !options.restarts)
     }
@@ -147,9 +147,9 @@ final private[rest] class CountedList(options: RestOptions) {
     val (last, before) = (records - 1, records - 1 - pagination.pageSize)
     for {
       one <- content(before, records)
-      other <- if (one.isEmpty) done(None) else content(last, records)
+      other <- if (one.isEmpty) result(None) else content(last, records)
       isSame = one.nonEmpty && one == other
-      far <- if (isSame) content(Far, records, mayFail = true) else done(None)
+      far <- if (isSame) content(Far, records, mayFail = true) else result(None)
       _ <- unless(Option.when(isSame && far == one)(requests.samePage(alike(before, last, Far))))
       _ <- update(_.copy(isPaged = true))
     } yield ()
@@ -183,18 +183,18 @@ final private[rest] class CountedList(options: RestOptions) {
       })
   }
 
-  private def count(request: PageRequest): ListStep[Counted] = page(request, _ => false).map(_.get)
+  private def count(request: PageRequest): ListStep[PageFacts] = page(request, _ => false).map(_.get)
 
   /** @return
     *   None after a failure that is tolerated
     */
-  private def page(request: PageRequest, tolerates: EpochalException => Boolean): ListStep[Option[Counted]] =
+  private def page(request: PageRequest, tolerates: EpochalException => Boolean): ListStep[Option[PageFacts]] =
     new ListStep(state => {
       val before = state.responses.get(request)
       Step.attempt(requests.call(request).copy(unless = before.map(_._1)), tolerates).flatMap { answer =>
         answer.map(response =>
           before.filter(_ => response.head.notModified).fold(after(state, request, response)) { case (_, same) =>
-            val marks = if (isUsual(request)) state.marks.unchanged(request) else state.marks.next(same)
+            val marks = if (isUsual(request)) state.marks.afterNotModified(request) else state.marks.next(same)
             Right(state.copy(marks = marks) -> same)
           }) match {
           case Some(Right((after, page)))             => Step.Done(after -> Some(page))
@@ -207,8 +207,8 @@ final private[rest] class CountedList(options: RestOptions) {
   private def after(
       state: CountedState,
       request: PageRequest,
-      answer: PageAnswer): Either[EpochalException, (CountedState, Counted)] =
-    counted(state.marks, request, answer).map { page =>
+      answer: PageAnswer): Either[EpochalException, (CountedState, PageFacts)] =
+    pageFacts(state.marks, request, answer).map { page =>
       val now = page.total.orElse(page.totals.maxOption)
       val validator = answer.head.validator.filter(_ => requests.revalidates)
       val responses = (state.responses - request) ++ validator.map(one => request -> (one -> page))
@@ -223,7 +223,7 @@ final private[rest] class CountedList(options: RestOptions) {
   /** Whether a page has the usual size: a server with one size returns other records than a check asks for. */
   private def isUsual(request: PageRequest): Boolean = request.size == pagination.pageSize
 
-  private def counted(marks: ListMarks, request: PageRequest, answer: PageAnswer): Either[EpochalException, Counted] = {
+  private def pageFacts(marks: ListMarks, request: PageRequest, answer: PageAnswer): Either[EpochalException, PageFacts] = {
     import answer.{head, scanned}
     val records = answer.records.toLong
     val part =
@@ -234,14 +234,14 @@ final private[rest] class CountedList(options: RestOptions) {
     } yield {
       val content = if (pagination.isInstanceOf[Pagination.ByOffset] && records > 0) answer.content else 0L
       val isPlaced = records > 0 && records <= request.size && length.forall(_ >= request.first + records)
-      val compared = if (isUsual(request) && isPlaced) marks.candidates(request, records) else Nil
+      val recordsToDigest = if (isUsual(request) && isPlaced) marks.candidates(request, records) else Nil
       val mayEnd =
         total.isStated || records > 0 || head.refusal.nonEmpty || requests.end.assumed || !isUsual(request)
-      Counted(
+      PageFacts(
         records,
         length,
         content,
-        digests.read(answer.body, request.first, compared),
+        digests.read(answer.body, request.first, recordsToDigest),
         head.refusal,
         if (total.isStated) Nil else WholeList.totals(head, scanned),
         if (mayEnd) None else WholeList.more(head, scanned, request)

@@ -46,6 +46,6 @@ final private[rest] case class CountedState(
     isUnverified: Boolean = true,
     isShifted: Boolean = false,
     isPaged: Boolean = false,
-    responses: ListMap[PageRequest, (Validator, Counted)] = ListMap.empty,
+    responses: ListMap[PageRequest, (Validator, PageFacts)] = ListMap.empty,
     warning: Option[String] = None,
     isWarned: Boolean = false)

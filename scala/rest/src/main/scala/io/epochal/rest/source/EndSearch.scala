@@ -26,9 +26,9 @@ import io.epochal.rest.http.Refusal
 final private[rest] class EndSearch(
     list: ListRequests,
     byTotal: Boolean,
-    attempt: (PageRequest, EpochalException => Boolean) => ListStep[Option[Counted]]) {
+    attempt: (PageRequest, EpochalException => Boolean) => ListStep[Option[PageFacts]]) {
   import EndSearch._
-  import ListStep.{done, of, refuse, unless, update}
+  import ListStep.{result, of, refuse, unless, update}
   import list.{errors, pagination}
 
   /** Searches once more.
@@ -56,13 +56,13 @@ final private[rest] class EndSearch(
     val isLimited = target < Long.MaxValue
     for {
       wasFull <- of(_.isFull)
-      far <- if (wasFull && isLimited) ask(Bounds(), target - 1) else done(Bounds())
-      near <- if (far.exists >= target || far.exact) done(far) else probe(far, start)
-      found <-
+      far <- if (wasFull && isLimited) ask(Bounds(), target - 1) else result(Bounds())
+      near <- if (far.exists >= target || far.exact) result(far) else probe(far, start)
+      bounds <-
         if (near.ends < start) narrow(near, near.ends, target, 1)
         else if (near.exists >= target || near.exact || wasFull || !isLimited) narrow(near, target, target, 1)
         else ask(near, target - 1).flatMap(narrow(_, target, target, 1))
-    } yield found
+    } yield bounds
   }
 
   /** Requests the page at `start`, which usually contains record `start - 1`, too, and so shows whether the list has
@@ -72,14 +72,14 @@ final private[rest] class EndSearch(
   private def probe(bounds: Bounds, start: Long): ListStep[Bounds] = absorb(bounds, pagination.probe(start)).flatMap {
     now =>
       if (now.exists >= start) update(_.copy(idlePolls = 0)).map(_ => now)
-      else if (now.ends < start) done(now)
+      else if (now.ends < start) result(now)
       else
         for {
           _ <- update(before => before.copy(idlePolls = before.idlePolls + 1))
           polls <- of(_.idlePolls)
           next <-
-            if (polls % IdlePollsPerCheck != 1) done(now.to(start, now.ends).copy(refusal = None))
-            else if (now.refusal.isDefined) done(now.to(start, now.ends))
+            if (polls % IdlePollsPerCheck != 1) result(now.to(start, now.ends).copy(refusal = None))
+            else if (now.refusal.isDefined) result(now.to(start, now.ends))
             else ask(now, start - 1)
         } yield next
   }
@@ -98,27 +98,27 @@ final private[rest] class EndSearch(
         isSame = again.exact && again.ends == end && again.refusal.isDefined
         last <-
           if (isSame && !isTotal(again)) refuse(refusalOf(pagination.request(end), again.refusal.get))
-          else if (isSame) done(again.copy(refusal = None))
+          else if (isSame) result(again.copy(refusal = None))
           else
             narrow(again, if (again.ends < start) again.ends else target, target, 1).flatMap(prove(_, start, target))
       } yield last
       for {
-        isProven <- if (isTotal(bounds)) done(true) else isChecked(end)
-        last <- if (isProven) done(bounds.copy(refusal = None)) else proveAgain
+        isProven <- if (isTotal(bounds)) result(true) else isChecked(end)
+        last <- if (isProven) result(bounds.copy(refusal = None)) else proveAgain
       } yield last
-    case _ => done(bounds)
+    case _ => result(bounds)
   }
 
   /** Whether the page of [[Pagination.endCheck]] ends at `end`, or says that the list has changed. */
   private def isChecked(end: Long): ListStep[Boolean] = pagination.endCheck(end) match {
-    case None => done(false)
+    case None => result(false)
     case Some((pages, first)) =>
       attempt(pages.continueAt(first), Step.isNoProof).map(_.exists { page =>
         page.refusal.isEmpty && (page.records == end - first || page.total.exists(_ != end))
       })
   }
 
-  private def count(request: PageRequest): ListStep[Counted] = attempt(request, _ => false).map(_.get)
+  private def count(request: PageRequest): ListStep[PageFacts] = attempt(request, _ => false).map(_.get)
 
   /** Requests pages until the end is exact or record `target - 1` is known to exist: in growing steps while no end is
     * known, then halving the interval.
@@ -153,12 +153,12 @@ final private[rest] class EndSearch(
     if (page.records > request.size) refuse(errors.mismatch(request, Plural.of(page.records, "record")))
     else if (page.records == request.size) {
       val exists = math.max(bounds.exists, request.end)
-      done(bounds.to(exists, math.max(bounds.ends, exists)))
+      result(bounds.to(exists, math.max(bounds.ends, exists)))
     } else if (page.records > 0)
       last(request, page).map(records => Bounds(Extent(request.first + records, request.first + records)))
     else {
       val refusal = if (request.first <= bounds.ends) page.refusal else bounds.refusal
-      done(
+      result(
         bounds
           .to(math.min(bounds.exists, request.first), math.min(bounds.ends, request.first))
           .copy(refusal = refusal))
@@ -166,18 +166,18 @@ final private[rest] class EndSearch(
   }
 
   /** Requests a page; once more if it has no records, but says that there are some. */
-  private def plausiblePage(request: PageRequest): ListStep[Counted] =
+  private def plausiblePage(request: PageRequest): ListStep[PageFacts] =
     without(request)(_.more.map(says => s"0 records, and says $says"))
 
   /** Requests a page, once more if it has a problem: the list may have changed. Refuses if that has one, too. */
-  private def without(request: PageRequest)(problem: Counted => Option[String]): ListStep[Counted] =
+  private def without(request: PageRequest)(problem: PageFacts => Option[String]): ListStep[PageFacts] =
     count(request).flatMap { first =>
-      if (problem(first).isEmpty) done(first)
+      if (problem(first).isEmpty) result(first)
       else count(request).flatMap(page => unless(problem(page).map(errors.mismatch(request, _))).map(_ => page))
     }
 
   private def refusalOf(page: PageRequest, response: Refusal): EpochalException =
-    errors.refused(page.requestText, response)
+    errors.pageRefusal(page.requestText, response)
 
   /** Proves that a short page is the last one. It may not be: the server's pages may be smaller than `pageSize`. So the
     * page after it must be empty. This is checked for each short page that was not the last one in the previous search,
@@ -186,7 +186,7 @@ final private[rest] class EndSearch(
     * @return
     *   the number of records on the last page
     */
-  private def last(request: PageRequest, page: Counted): ListStep[Long] = {
+  private def last(request: PageRequest, page: PageFacts): ListStep[Long] = {
     val short = (request.first, page.records)
     val byOffset = pagination.isInstanceOf[Pagination.ByOffset]
     val after = pagination.request(request.end)
@@ -194,17 +194,17 @@ final private[rest] class EndSearch(
       next <- plausiblePage(if (byOffset) pagination.continueAt(request.first + page.records) else after)
       // A server whose pages begin at multiples of their size returns the short page once more.
       isRepeated = byOffset && next.copy(digests = Nil) == page.copy(digests = Nil)
-      behind <- if (isRepeated) plausiblePage(after) else done(next)
+      behind <- if (isRepeated) plausiblePage(after) else result(next)
       records <-
         if (behind.records == 0) update(_.copy(shortPage = short, shortPageUses = 0)).map(_ => page.records)
         else
           count(request).flatMap { again => // The list may just have grown.
-            if (again.records > page.records) done(math.min(again.records, request.size))
+            if (again.records > page.records) result(math.min(again.records, request.size))
             else refuse(errors.mismatch(request, s"${Plural.of(page.records, "record")}, and has more after them"))
           }
     } yield records
     of(identity).flatMap { before =>
-      if (pagination == Pagination.Whole) done(page.records)
+      if (pagination == Pagination.Whole) result(page.records)
       else if (before.shortPage == short && before.shortPageUses < IdlePollsPerCheck)
         update(_.copy(shortPageUses = before.shortPageUses + 1)).map(_ => page.records)
       else proof
@@ -223,7 +223,7 @@ final private[rest] class EndSearch(
     for {
       before <- of(identity)
       page <- fitting(request)
-      total <- page.total.fold(left(request.first, page))(done)
+      total <- page.total.fold(left(request.first, page))(result)
       isFull = total > 0 && total % pagination.pageSize == 0
       idle = if (isFull && total == start) before.idlePolls + 1 else 0
       next = pagination.request(total)
@@ -231,25 +231,25 @@ final private[rest] class EndSearch(
       after <-
         if (idle % IdlePollsPerCheck == 1) fitting(next).map(Option(_))
         else if (looks) look(next)
-        else done(None)
+        else result(None)
       end <- after.flatMap(_.refusal) match {
         case Some(_) if next.first < total => left(next.first, after.get)
         case Some(refusal) if refusal.status == 400 =>
           isChecked(total).flatMap(isEnd => unless(Option.when(!isEnd)(refusalOf(next, refusal)))).map(_ => total)
-        case _ => done(after.flatMap(_.total).getOrElse(total))
+        case _ => result(after.flatMap(_.total).getOrElse(total))
       }
       _ <- update(_.copy(isTotalChecked = before.isTotalChecked || looks, idlePolls = idle))
     } yield Extent(end, end)
   }
 
   /** Requests a page behind a total, if possible. */
-  private def look(request: PageRequest): ListStep[Option[Counted]] = attempt(request, _ => true).flatMap {
+  private def look(request: PageRequest): ListStep[Option[PageFacts]] = attempt(request, _ => true).flatMap {
     case Some(page) if problem(request, page).nonEmpty => fitting(request).map(other => Some(other.copy(total = None)))
-    case page                                          => done(page.map(_.copy(total = None)))
+    case page                                          => result(page.map(_.copy(total = None)))
   }
 
   /** Requests a page, once more if it contradicts its total: the list may change while the server counts and reads. */
-  private def fitting(request: PageRequest): ListStep[Counted] = without(request)(problem(request, _))
+  private def fitting(request: PageRequest): ListStep[PageFacts] = without(request)(problem(request, _))
 
   /** The number of remaining records, after a response without a body: the requested page is gone. The first page has
     * the total.
@@ -259,21 +259,21 @@ final private[rest] class EndSearch(
     * @param page
     *   the response
     */
-  private def left(before: Long, page: Counted): ListStep[Long] =
+  private def left(before: Long, page: PageFacts): ListStep[Long] =
     for {
-      total <- if (before == 0) done(0L) else count(pagination.request(0)).map(_.total.getOrElse(0L))
+      total <- if (before == 0) result(0L) else count(pagination.request(0)).map(_.total.getOrElse(0L))
       response = page.refusal.fold("no page")(_.toString)
       _ <- unless(Option.when(total > before) {
         errors.mismatch(pagination.request(before), s"$response, and says that there are $total records in all")
       })
     } yield total
 
-  private def problem(request: PageRequest, counted: Counted): Option[String] = {
-    val end = request.first + counted.records
-    counted.total match {
-      case _ if counted.records > request.size => Some(Plural.of(counted.records, "record"))
-      case Some(total) if counted.records > 0 && end > total || end < math.min(request.end, total) =>
-        Some(s"${Plural.of(counted.records, "record")}, and says that there are $total in all")
+  private def problem(request: PageRequest, page: PageFacts): Option[String] = {
+    val end = request.first + page.records
+    page.total match {
+      case _ if page.records > request.size => Some(Plural.of(page.records, "record"))
+      case Some(total) if page.records > 0 && end > total || end < math.min(request.end, total) =>
+        Some(s"${Plural.of(page.records, "record")}, and says that there are $total in all")
       case _ => None
     }
   }

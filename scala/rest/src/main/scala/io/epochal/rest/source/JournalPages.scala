@@ -19,7 +19,7 @@ final private[rest] class JournalPages(
 
   private val format = list.rules.format
   private val body = new Body
-  private val frames = new JournalFrames(slices, store, list.errors.source, list.errors.lost(_, _, _))
+  private val frames = new JournalFrames(slices, store, list.errors.source, list.errors.dataLoss(_, _, _))
   private var from = Option.empty[RecordOrigin]
 
   override def origin: Option[RecordOrigin] = from
@@ -28,7 +28,7 @@ final private[rest] class JournalPages(
     val slice = frames.next(body.reserve)
     slice.foreach { part =>
       val front = PageFront.take(body)
-      if (front.lines != format.lines) throw changed(front)
+      if (front.lines != format.lines) throw formatConflict(front)
       from = originOf(front)
       open(format.ofBlocks.read(body.piece, list.place), part.first, part.skip, part.take)
     }
@@ -37,7 +37,7 @@ final private[rest] class JournalPages(
 
   override def close(): Unit = frames.close()
 
-  private def changed(front: PageFront): EpochalException = {
+  private def formatConflict(front: PageFront): EpochalException = {
     def optionOf(lines: Option[String]) = s"{option:bodyFormat=${lines.getOrElse("json")}}"
     RestOptions.group.conflict(
       s"${optionOf(format.lines)}, pages that were journalled with ${optionOf(front.lines)}",

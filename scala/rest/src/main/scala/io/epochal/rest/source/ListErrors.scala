@@ -31,7 +31,7 @@ final case class ListErrors(
     * @throws EpochalException
     *   DATA_LOSS otherwise
     */
-  def lost(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String =
+  def dataLoss(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String =
     SourceOptions.lost(source, fails)(from, until, reason)
 
   /** The warning about a list with fewer records than delivered, if that is no failure.
@@ -39,15 +39,15 @@ final case class ListErrors(
     * @throws EpochalException
     *   DATA_LOSS otherwise
     */
-  def drifted(has: Long, delivered: Long): String =
-    lost(has, delivered, s"the API has only ${Plural.of(has, "record")} left", failOnDrift)
+  def drift(has: Long, deliveredRecords: Long): String =
+    dataLoss(has, deliveredRecords, s"the API has only ${Plural.of(has, "record")} left", failOnDrift)
 
   /** The warning about a list whose records differ from those delivered, if that is no failure.
     *
     * @throws EpochalException
     *   LIST_SHIFTED otherwise
     */
-  def shifted(record: Long): String = {
+  def shift(record: Long): String = {
     val condition = if (keyField.isEmpty && isJson) Conditions.ListShifted else ListErrors.Shifted
     val change = keyField.fold("the record itself changed or gained a field")(pointer => s"its '$pointer' changed")
     val shift = condition("source" -> source, "record" -> record, "change" -> change)
@@ -77,7 +77,7 @@ final case class ListErrors(
     * @param refusal
     *   the response, which does not prove that the list ends before the page
     */
-  private[rest] def refused(request: String, refusal: Refusal): EpochalException =
+  private[rest] def pageRefusal(request: String, refusal: Refusal): EpochalException =
     Conditions.PageRefused(
       "url" -> endpoint,
       "asked" -> request,

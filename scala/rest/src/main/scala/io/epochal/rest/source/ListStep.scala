@@ -12,14 +12,14 @@ final private[rest] class ListStep[+A](val from: CountedState => Step[(CountedSt
   def flatMap[B](continue: A => ListStep[B]): ListStep[B] =
     new ListStep(from(_).flatMap { case (state, value) => continue(value).from(state) })
 
-  def map[B](change: A => B): ListStep[B] = flatMap(value => ListStep.done(change(value)))
+  def map[B](change: A => B): ListStep[B] = flatMap(value => ListStep.result(change(value)))
 }
 
 private[rest] object ListStep {
 
-  val nothing: ListStep[Unit] = done(())
+  val nothing: ListStep[Unit] = result(())
 
-  def done[A](value: A): ListStep[A] = of(_ => value)
+  def result[A](value: A): ListStep[A] = of(_ => value)
 
   /** A value of the state. */
   def of[A](value: CountedState => A): ListStep[A] = new ListStep(state => Step.Done(state -> value(state)))

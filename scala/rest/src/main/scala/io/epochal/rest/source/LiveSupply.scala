@@ -20,17 +20,17 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
   /** Whether the next poll searches for the end without limit. */
   private var toEnd = false
 
-  override def available(start: RestPosition, most: Long): Long = pace(known, start.records, most)(found(start, _))
+  override def available(start: RestPosition, most: Long): Long = pace(known, start.records, most)(countNew(start, _))
 
-  private def found(start: RestPosition, most: Long): Long = {
+  private def countNew(start: RestPosition, most: Long): Long = {
     val reach = if (toEnd) Long.MaxValue else most
     val ahead = if (last.contains(start)) 0L else frontier.exists(start.records, reach, start.marks) - start.records
     if (options.restarts && !last.contains(start) && frontier.drifted(start.records)) last = Some(start)
     val again = last.contains(start)
-    val found = if (again) frontier.exists(0, reach) else ahead
+    val records = if (again) frontier.exists(0, reach) else ahead
     crawl = if (again) start.crawl + 1 else start.crawl
     toEnd = false
-    math.min(most, found)
+    math.min(most, records)
   }
 
   override def freezeEnd(): Unit = toEnd = true
@@ -45,7 +45,7 @@ final private[rest] class LiveSupply(list: RestList) extends Supply[RestPosition
 
   override def rowsBefore(position: RestPosition): Long = if (position.crawl == crawl) position.records else 0L
 
-  override def known: Option[Extent] = frontier.known
+  override def known: Option[Extent] = frontier.extent
 
   override def latest: Option[RestPosition] = known.map(extent => RestPosition.Planned(extent.exists, crawl))
 

@@ -125,7 +125,7 @@ final private[rest] class PageChain(
   /** A refused page is past the end only if that is proven. */
   private def whereRefused(state: ChainState, answer: PageAnswer): Step[Unit] =
     answer.head.refusal.fold(Step.nothing) { refusal =>
-      def refused = list.errors.refused(s"for ${describe(state.next.token)}", refusal)
+      def refused = list.errors.pageRefusal(s"for ${describe(state.next.token)}", refusal)
       isPastEnd(state).flatMap(isProven => Step.unless(Option.when(!isProven)(refused)))
     }
 

@@ -20,13 +20,13 @@ final private[rest] class RestFrontier(options: RestOptions, counters: HttpCount
   @volatile private var state = list.start
 
   /** The result of the last poll; None before the first. */
-  def known: Option[Extent] = state.extent
+  def extent: Option[Extent] = state.extent
 
   /** As [[CountedList.exists]]. */
   def exists(start: Long, most: Long, marks: Seq[Mark] = Nil): Long = run(list.exists(start, most, marks))
 
   /** Whether the last poll found fewer records than `start`, or changed records before it. */
-  def drifted(start: Long): Boolean = known.exists(_.ends < start) || state.isShifted
+  def drifted(start: Long): Boolean = extent.exists(_.ends < start) || state.isShifted
 
   /** The marks of a position, for polls that continue from it.
     *

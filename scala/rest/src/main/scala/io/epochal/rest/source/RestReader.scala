@@ -63,7 +63,7 @@ final private[rest] class RestFeedRows(
   override def rows(slices: Iterator[Slice]): JournalRows =
     new RestReader(requests, reading, new JournalPages(requests, slices, store), new HttpCounters, counters)
 
-  override def lost(from: Long, until: Long, reason: String): String = requests.errors.lost(from, until, reason)
+  override def lost(from: Long, until: Long, reason: String): String = requests.errors.dataLoss(from, until, reason)
 }
 
 /** The rows of one task, page after page; each record is parsed in the task that received it.
@@ -117,7 +117,7 @@ final private[rest] class FanOutReader(
 
   private var current = Option.empty[PartitionReader[InternalRow]]
   private var left = parts
-  private var done = Map.empty[String, Long]
+  private var sumsOfClosed = Map.empty[String, Long]
 
   @scala.annotation.tailrec
   override def next(): Boolean = current match {
@@ -143,17 +143,17 @@ final private[rest] class FanOutReader(
   override def get(): InternalRow = current.get.get()
 
   override def currentMetricsValues(): Array[CustomTaskMetric] =
-    counted.map { case (name, value) => TaskMetric(name, value) }.toArray
+    metricSums.map { case (name, value) => TaskMetric(name, value) }.toArray
 
   /** Closes the open reader. */
   override def close(): Unit = {
     current.foreach(_.close())
-    done = counted
+    sumsOfClosed = metricSums
     current = None
   }
 
-  private def counted: Map[String, Long] = current.fold(done) { reader =>
-    reader.currentMetricsValues().foldLeft(done) { (sums, metric) =>
+  private def metricSums: Map[String, Long] = current.fold(sumsOfClosed) { reader =>
+    reader.currentMetricsValues().foldLeft(sumsOfClosed) { (sums, metric) =>
       sums.updated(metric.name, sums.getOrElse(metric.name, 0L) + metric.value)
     }
   }
@@ -179,8 +179,8 @@ private[rest] object RestMetrics {
   def ofScan: Array[CustomMetric] = all.toArray
 
   /** Omits zeros, which are frequent: Spark reads the metrics every 100 rows and looks up each of them. */
-  def ofTask(pages: Long, counts: HttpCounts, malformed: Long): Array[CustomTaskMetric] =
+  def ofTask(pages: Long, counts: HttpCounts, malformedRecords: Long): Array[CustomTaskMetric] =
     all
-      .zip(Array(pages, counts.bytes, counts.retries, counts.throttled, counts.waitedMillis, malformed))
+      .zip(Array(pages, counts.bytes, counts.retries, counts.throttled, counts.waitedMillis, malformedRecords))
       .collect { case (metric, value) if value > 0 => metric.ofTask(value) }
 }

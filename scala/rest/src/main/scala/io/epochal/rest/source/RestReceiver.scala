@@ -87,7 +87,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   /** Whether there were more than `maxGap` of them: each poll then requests a single page. */
   private var endless = false
   private var once = false
-  private lazy val begun = clock.instant()
+  private lazy val runStart = clock.instant()
 
   /** Empty pages count as an end here. AvailableNow does not pause. */
   override protected def pollExtent: Option[Extent] =
@@ -119,7 +119,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     var empty = 0
     broken = false
     var spent = false
-    pages.begin(if (once) begun else clock.instant(), again = once && known.nonEmpty)
+    pages.begin(if (once) runStart else clock.instant(), again = once && known.nonEmpty)
     while (pages.hasNext && tail.available < most && !broken && !spent) {
       val before = tail.until
       try tail.receive(receivePage(pages, tail, budget))
@@ -146,7 +146,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   private def receivePage(pages: ListReader, tail: RestJournal.Tail, budget: PollBudget): RestCursor = {
     for (window <- pages.window; keys <- keys) keys.enter(window, tail.until)
     val missing = pages.next().missing
-    if (missing > 0) lost(tail.until - missing, tail.until)
+    if (missing > 0) warnOfLoss(tail.until - missing, tail.until)
     pages.blocks
       .flatMap(block => keys.fold(Option(block))(_.fresh(block)))
       .foreach(add(tail, budget)(_, pages.page.origin))
@@ -162,14 +162,14 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   /** The keys of records that later windows may return again, from the journalled records of earlier windows. */
   private def keysBefore(windows: TimeWindow, page: NextPage, tail: RestJournal.Tail): Option[WindowKeys] = {
     val position = page.token.flatMap(WindowPosition.parse)
-    val seen = position.fold(Seq.empty[SeenWindow])(_.seen)
-    if (!windows.keyed && seen.nonEmpty && position.exists(_.page.nonEmpty))
+    val seenWindows = position.fold(Seq.empty[SeenWindow])(_.seen)
+    if (!windows.keyed && seenWindows.nonEmpty && position.exists(_.page.nonEmpty))
       throw RestOptions.group.conflict(
         "{option:overlap=0s}, an offset within a window that overlaps the one before",
         "Keep {option:overlap} and {option:keyColumns} until that window has been read to its end, and only then leave them out.")
     Option.when(windows.keyed) {
       val keys = new WindowKeys(windows.keys, options.errors.mismatch(_, _))
-      seen.zip(seen.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
+      seenWindows.zip(seenWindows.drop(1).map(_.record) :+ tail.until).foreach { case (window, until) =>
         keys.enter(Window(Instant.MIN, window.until), window.record)
         RestJournal.read(journal, tail.received, window.record, until)(keys.remember)
       }
@@ -177,8 +177,8 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     }
   }
 
-  private def lost(from: Long, until: Long): Unit = {
-    val loss = options.errors.lost(from, until, "the last page has fewer records than before")
+  private def warnOfLoss(from: Long, until: Long): Unit = {
+    val loss = options.errors.dataLoss(from, until, "the last page has fewer records than before")
     if (!warned) log.warn(s"Resuming when that page has more records again. $loss")
     warned = true
   }
@@ -203,7 +203,7 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
   /** End of the records known to exist; a spent budget left some of them unreceived. */
   private var waiting = 0L
 
-  override def known: Option[Extent] = frontier.known
+  override def known: Option[Extent] = frontier.extent
 
   override protected def reset(): Unit = waiting = 0L
 
@@ -245,11 +245,11 @@ final private[rest] class CountedSupply(list: RestList) extends RestReceiver(lis
         var at = range.from
         def continues = at == range.from || pages.underWay || !budget.spent
         while (at < range.until && continues && pages.moveTo(at)) {
-          val (request, found) = (pages.request, pages.scanned)
-          if (found.records > request.size)
-            throw options.errors.mismatch(request, Plural.of(found.records.toLong, "record"))
-          scan.blocks(found, pages.page.body).foreach(each(_, pages.page.origin))
-          at = math.max(at, request.first + found.records)
+          val (request, result) = (pages.request, pages.scanned)
+          if (result.records > request.size)
+            throw options.errors.mismatch(request, Plural.of(result.records.toLong, "record"))
+          scan.blocks(result, pages.page.body).foreach(each(_, pages.page.origin))
+          at = math.max(at, request.first + result.records)
         }
     }
   }
@@ -284,7 +284,7 @@ final private[rest] class RestPositions(paging: Paging) extends JournalPositions
   override def needed(position: RestPosition): Seq[Segment] = {
     val token = if (paging.isInstanceOf[TimeWindow]) cursor(position).next.flatMap(_.token) else None
     val window = token.flatMap(WindowPosition.parse).flatMap(_.seen.headOption)
-    val first = window.fold(position.records)(seen => math.min(position.records, seen.record))
+    val first = window.fold(position.records)(oldest => math.min(position.records, oldest.record))
     segments(position).getOrElse(Nil).filter(_.until > first)
   }
 

@@ -126,7 +126,7 @@ private[rest] object RestSource {
       one.keep(checkpoint.beside("oauth"))
     if (options.followed)
       new RestSource(options, reading, checkpoint, tasks, clock, counters) with JournalledSource[RestPosition] {
-        override lazy val supply: RestReceiver = supplies.received(options, journal, Some(this))
+        override lazy val supply: RestReceiver = supplies.journalSupply(options, journal, Some(this))
         override def needsEnd: Option[String] = options.rules.needsEnd
         override protected lazy val feedRows: FeedRows =
           new RestFeedRows(options.requests, reading, counters, journal)
@@ -139,12 +139,12 @@ private[rest] object RestSource {
 final private class RestScanBuilder(options: RestOptions, schema: StructType)
     extends ScanBuilder
     with SupportsPushDownRequiredColumns {
-  private var needed = schema
+  private var readSchema = schema
 
-  override def pruneColumns(required: StructType): Unit = if (options.rules.prunable) needed = required
+  override def pruneColumns(requiredSchema: StructType): Unit = if (options.rules.prunable) readSchema = requiredSchema
 
   override def build(): Scan =
-    new RestScan(options, RecordReading(needed, SparkSession.active.conf.get("spark.sql.session.timeZone")))
+    new RestScan(options, RecordReading(readSchema, SparkSession.active.conf.get("spark.sql.session.timeZone")))
 }
 
 final private class RestScan(options: RestOptions, reading: RecordReading)

@@ -36,7 +36,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
 
   private def members(options: RestOptions, lineage: Lineage, store: HadoopFileStore, tasks: => Int): MemberSupply = {
     def parts = options.numPartitions.getOrElse(tasks)
-    val journal = new SourceJournal(store, options.source, MemberPositions, options.errors.lost(_, _, _), parts)
+    val journal = new SourceJournal(store, options.source, MemberPositions, options.errors.dataLoss(_, _, _), parts)
     val log = new MemberLog(store.below("members"), options.errors, lineage.leaf.keys)
     val connections = if (lineage.isAlone) 1 else options.requests.http.budget.maxConcurrency.getOrElse(parts)
     new MemberSupply(new MemberRequests(lineage, counters, clock, connections), journal, log, ahead)
@@ -44,7 +44,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
 
   private def of(options: RestOptions, store: HadoopFileStore, parts: => Int): Supply[RestPosition] =
     if (options.polled.nonEmpty) members(options, options.polled.get, store, parts)
-    else if (options.journal) received(options, store, None, parts)
+    else if (options.journal) journalSupply(options, store, None, parts)
     else new LiveSupply(new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, None, parts))
 
   /** The records of one list that is received into the journal.
@@ -52,7 +52,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     * @param codec
     *   the JSON form of the stream's positions, if it may be continuous
     */
-  def received(
+  def journalSupply(
       options: RestOptions,
       store: HadoopFileStore,
       codec: Option[PositionCodec[RestPosition]],
@@ -107,11 +107,11 @@ final private[rest] class FanOutSupply(
 
   override def take(start: RestPosition, records: Long): RestPosition = {
     val shares = FairShare.of(records, waiting, (start.records % fanOut.table.size).toInt)
-    val taken = fanOut.table.zip(shares).collect {
+    val positions = fanOut.table.zip(shares).collect {
       case (params, share) if share > 0 || member(params).supply.paused =>
         params -> member(params).supply.take(start.of(params), share)
     }
-    if (start.lists.isEmpty && taken.isEmpty) start else RestPosition.FannedOut(start.lists ++ taken)
+    if (start.lists.isEmpty && positions.isEmpty) start else RestPosition.FannedOut(start.lists ++ positions)
   }
 
   /** The extents of the table's members, including the records of removed ones. */
@@ -152,11 +152,11 @@ final private[rest] class FanOutSupply(
 
   private def available(member: Member, start: RestPosition, most: Long): Long = {
     val left = member.target.fold(most)(end => math.min(most, math.max(0L, end - start.records)))
-    val received = member.supply.available(start, left)
+    val records = member.supply.available(start, left)
     if (once && member.target.isEmpty)
       member.target =
-        member.supply.known.filter(_.exact).map(extent => math.max(extent.exists, start.records + received))
-    math.min(member.target.fold(left)(end => math.min(left, math.max(0L, end - start.records))), received)
+        member.supply.known.filter(_.exact).map(extent => math.max(extent.exists, start.records + records))
+    math.min(member.target.fold(left)(end => math.min(left, math.max(0L, end - start.records))), records)
   }
 
   private def member(params: Map[String, String]): Member =
@@ -215,12 +215,12 @@ private[rest] object FairShare {
   /** The greatest equal share of the backlogs that are at least as large. */
   private def level(total: Long, backlogs: IndexedSeq[Long]): Long = {
     var left = total
-    val sorted = backlogs.sorted
-    val larger = sorted.indices.find { i =>
-      val fits = sorted(i) <= left / (sorted.size - i)
-      if (fits) left -= sorted(i)
+    val ascending = backlogs.sorted
+    val larger = ascending.indices.find { i =>
+      val fits = ascending(i) <= left / (ascending.size - i)
+      if (fits) left -= ascending(i)
       !fits
     }
-    larger.fold(Long.MaxValue)(i => left / (sorted.size - i))
+    larger.fold(Long.MaxValue)(i => left / (ascending.size - i))
   }
 }

@@ -42,7 +42,7 @@ final class RestIdentitySuite extends AnyFunSuite {
         Pagination.ByPage("page", "size", 1, 100),
         request => {
           val page = "page=(\\d+)".r.findFirstMatchIn(request.query).get.group(1).toLong
-          Counted(math.max(0L, math.min(cap, total - (page - 1) * cap)))
+          PageFacts(math.max(0L, math.min(cap, total - (page - 1) * cap)))
         }
       )
       assert(finder.find(0, 50) == Extent(first, first))

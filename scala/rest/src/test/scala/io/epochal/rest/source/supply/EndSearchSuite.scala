@@ -17,7 +17,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   import SearchedList.refused
 
-  private def search(pagination: Pagination, respond: PageRequest => Counted, byTotal: Boolean = false) =
+  private def search(pagination: Pagination, respond: PageRequest => PageFacts, byTotal: Boolean = false) =
     new SearchedList(pagination, respond, byTotal)
 
   final private class Model(val pagination: Pagination, var records: Long, cap: Long = Long.MaxValue) {
@@ -31,7 +31,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           case ByPage(_, _, _, size) => request.first / size * math.min(size, cap)
           case _                     => request.first
         }
-        Counted(math.min(math.min(request.size, cap), math.max(0L, records - first)), content = first)
+        PageFacts(math.min(math.min(request.size, cap), math.max(0L, records - first)), content = first)
       }
     )
 
@@ -77,9 +77,9 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       request => {
         requests += 1
         if (request.first > 0 && (request.first >= records || request.end > reach))
-          Counted(0, refusal = Some(Refusal(404, "no")))
+          PageFacts(0, refusal = Some(Refusal(404, "no")))
         else
-          Counted(math.min(request.size, records - request.first), content = request.first, totals = total.toSeq)
+          PageFacts(math.min(request.size, records - request.first), content = request.first, totals = total.toSeq)
       }
     )
   }
@@ -109,13 +109,13 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a refused page is past the end if a total says so, where no request can prove it") {
     val pages = ByPage("p", "n", 1, 10)
-    val bodies: PageRequest => Counted = request =>
-      if (request.first / request.size >= 3) Counted(0, refusal = Some(Refusal(404, "")))
-      else Counted(10, totals = Seq(30))
+    val bodies: PageRequest => PageFacts = request =>
+      if (request.first / request.size >= 3) PageFacts(0, refusal = Some(Refusal(404, "")))
+      else PageFacts(10, totals = Seq(30))
     assert(
       search(
         pages,
-        request => if (request.size == 10) bodies(request) else Counted(0, refusal = Some(Refusal(404, ""))))
+        request => if (request.size == 10) bodies(request) else PageFacts(0, refusal = Some(Refusal(404, ""))))
         .find(30, 100) == Extent(30, 30))
     refused(new Refusing(pages, 90, 30, total = Some(90)).finder.find(30, 100))
   }
@@ -127,8 +127,8 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       request =>
         if (request.size != 10)
           throw Conditions.HttpStatus("url" -> "", "status" -> status, "attempts" -> 1, "body" -> "", "advice" -> "")
-        else if (request.first >= 30) Counted(0, refusal = Some(Refusal(404, "")))
-        else Counted(10, totals = totals)
+        else if (request.first >= 30) PageFacts(0, refusal = Some(Refusal(404, "")))
+        else PageFacts(10, totals = totals)
     ).find(30, 100)
     Seq(403, 422).foreach { status =>
       assert(end(status, Seq(30)) == Extent(30, 30))
@@ -213,7 +213,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       request => {
         requests += 1
         val page = request.first / 100
-        Counted(math.min(100L, math.max(0L, records - page * 100)), content = page)
+        PageFacts(math.min(100L, math.max(0L, records - page * 100)), content = page)
       })
     assert(finder.find(0, Long.MaxValue) == Extent(130, 130))
     records = 131
@@ -222,7 +222,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a server that returns more than requested is refused") {
-    val finder = search(ByOffset("o", "l", 100), _ => Counted(500))
+    val finder = search(ByOffset("o", "l", 100), _ => PageFacts(500))
     assert(
       refused(finder.find(0, 1000))
         .contains("for 100 records from record 0 on, counted from 0: 500 records"))
@@ -231,7 +231,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a server that returns full pages forever is refused, after a few requests") {
     var requests = 0
     val finder =
-      search(ByOffset("o", "l", 100), request => { requests += 1; Counted(request.size) })
+      search(ByOffset("o", "l", 100), request => { requests += 1; PageFacts(request.size) })
     assert(
       refused(finder.find(0, Long.MaxValue))
         .contains("it ignores the parameter 'o'"))
@@ -245,7 +245,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       request => {
         val count = math.min(request.size, math.max(0L, records - request.first))
         records += 5
-        Counted(count, content = request.first)
+        PageFacts(count, content = request.first)
       })
     assert(finder.find(0, Long.MaxValue).exists >= 30)
   }
@@ -258,7 +258,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         ByOffset("o", "l", size),
         request => {
           requests += request
-          Counted(math.min(request.size, math.max(0L, records - request.first)), Some(records))
+          PageFacts(math.min(request.size, math.max(0L, records - request.first)), Some(records))
         },
         byTotal = true)
       growth.foldLeft(0L) { (start, more) =>
@@ -275,7 +275,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(Gen.choose(1L, 30L), Gen.choose(0L, 200L), Gen.choose(1L, 100L)) { (size, total, more) =>
       forAll(counted(size), minSuccessful(2)) { pagination =>
         def page(request: PageRequest) =
-          Counted(math.min(request.size, math.max(0L, total + more - request.first)), Some(total))
+          PageFacts(math.min(request.size, math.max(0L, total + more - request.first)), Some(total))
         val finder = search(pagination, page, byTotal = true)
         val text = refused(finder.find(0, Long.MaxValue))
         assert(text.endsWith(s" and says that there are $total in all"))
@@ -286,7 +286,7 @@ final class EndSearchSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a total that does not fit its page, even on a second request, is refused") {
     var requests = 0
     val totals =
-      search(ByOffset("o", "l", 10), request => { requests += 1; Counted(request.size, Some(5)) }, byTotal = true)
+      search(ByOffset("o", "l", 10), request => { requests += 1; PageFacts(request.size, Some(5)) }, byTotal = true)
     assert(refused(totals.find(0, 100)).contains("that there are 5 in all"))
     assert(requests == 2)
   }

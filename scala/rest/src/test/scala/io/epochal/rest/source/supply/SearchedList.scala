@@ -5,12 +5,12 @@ import io.epochal.kit.source.Extent
 import io.epochal.rest.source._
 
 /** A search for the end of a list, whose pages a function counts. */
-final class SearchedList(pagination: Pagination, respond: PageRequest => Counted, byTotal: Boolean = false) {
+final class SearchedList(pagination: Pagination, respond: PageRequest => PageFacts, byTotal: Boolean = false) {
   private val list =
     RestOptions.read(Map("url" -> "http://h/c")).fold(throw _, identity).requests.copy(paging = pagination)
   private var state = CountedState(ListMarks("", byTotal))
 
-  private def answer(request: PageRequest, tolerates: EpochalException => Boolean): Option[Counted] =
+  private def answer(request: PageRequest, tolerates: EpochalException => Boolean): Option[PageFacts] =
     try Some(respond(request))
     catch { case error: EpochalException if tolerates(error) => None }
 

@@ -19,7 +19,7 @@ import io.epochal.rest.http.Refusal
   * @param more
   *   why a page without records is not behind the end of the list, worded to follow "0 records, and says"
   */
-final private[rest] case class Counted(
+final private[rest] case class PageFacts(
     records: Long,
     total: Option[Long] = None,
     content: Long = 0,
