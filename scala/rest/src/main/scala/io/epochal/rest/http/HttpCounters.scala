@@ -12,7 +12,7 @@ final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, Http
 
   /** Responses in this JVM that an API counts against its limits: all but 304 Not Modified. */
   @volatile private var others = 0L
-  def charged: Long = others
+  def chargedRequests: Long = others
   def charge(): Unit = synchronized(others += 1)
 
   override def add(more: HttpCounts): Unit = synchronized(counts += more)

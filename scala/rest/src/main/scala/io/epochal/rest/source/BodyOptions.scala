@@ -43,9 +43,9 @@ private[rest] object BodyOptions extends SecretOptionList {
 
   /** A text that is JSON itself, and any other as a JSON string. */
   def json(text: String): String =
-    if (Try(mapper.readTree(text)).toOption.exists(!_.isMissingNode)) text.trim else quoted(text)
+    if (Try(mapper.readTree(text)).toOption.exists(!_.isMissingNode)) text.trim else jsonString(text)
 
-  def quoted(text: String): String = mapper.writeValueAsString(text)
+  def jsonString(text: String): String = mapper.writeValueAsString(text)
 
   /** The template of a page's body, and that of a body without a cursor; the second one only with `cursorBody`. */
   def templates(values: OptionValues): Either[EpochalException, (Option[String], Option[String])] = {
@@ -62,7 +62,7 @@ private[rest] object BodyOptions extends SecretOptionList {
     if (kind == "graphql") graphQl(values).map(body => (Some(body), None))
     else if (places.isEmpty) Right((values.get(PageCall.RequestBody), None))
     else {
-      def filled(places: Seq[(String, OptionSpec[String], String)]) =
+      def bodyWith(places: Seq[(String, OptionSpec[String], String)]) =
         template(
           values.get(PageCall.RequestBody).getOrElse("{}"),
           places.map { case (name, _, place) => name -> place })
@@ -70,8 +70,8 @@ private[rest] object BodyOptions extends SecretOptionList {
             s"${places.map { case (_, spec, place) => s"{option:${spec.name}=$place}" }.mkString(", ")}, a {option:requestBody} without such a place",
             "Make {option:requestBody} a JSON object, in which no text or number is on the way to that place."))
       for {
-        body <- filled(places)
-        first <- filled(places.filter(_._2 != Cursor))
+        body <- bodyWith(places)
+        first <- bodyWith(places.filter(_._2 != Cursor))
       } yield (Some(body), Option.when(values.isSet(Cursor))(first))
     }
   }

@@ -34,12 +34,12 @@ final private[rest] case class ChainState(
     conditionalPolls: Int = 0,
     pages: Int = 0,
     emptyPages: Int = 0,
-    visited: LoopGuard = LoopGuard(),
+    loopGuard: LoopGuard = LoopGuard(),
     records: Option[Int] = None,
     content: Option[Long] = None,
     latest: Instant = Instant.MIN,
     provenSize: Long = 0) {
 
   /** Restarts the count of pages. */
-  def recounted: ChainState = copy(pages = 0, emptyPages = 0)
+  def restartCount: ChainState = copy(pages = 0, emptyPages = 0)
 }

@@ -14,7 +14,7 @@ import io.epochal.rest.http.{Endpoint, HttpCall, HttpFailure}
   * Each page is requested once and journalled, because its token may expire and its records may change.
   */
 trait ChainedPagination extends Paging {
-  override def chained: ChainedPagination = this
+  override def asChain: ChainedPagination = this
   override def placeholders: Seq[String] = Seq("cursor")
 
   /** The flag in a response that decides whether a page follows; None: the token decides. */
@@ -66,7 +66,7 @@ trait ChainedPagination extends Paging {
   def endingAt(@unused end: Instant): ChainedPagination = this
 
   /** The request for a page, if pages are counted. */
-  private[rest] def counted(@unused token: Option[String]): Option[PageRequest] = None
+  private[rest] def countedRequest(@unused token: Option[String]): Option[PageRequest] = None
 
   /** How to prove that the list ends before the page of a token that may be past the end; None: there is no way. */
   private[rest] def endCheck(@unused token: Option[String]): Option[EndCheck] = None
@@ -88,27 +88,27 @@ trait ChainedPagination extends Paging {
     * a token that is too long, are a [[NoPage.Mismatch]].
     */
   final private[rest] def follows(response: PageResponse): ChainedPagination.Next =
-    if (response.emptyEnds && hasNextName && response.scanned.records == 0) Right(None) else named(response)
+    if (response.emptyEnds && hasNextName && response.scanResult.records == 0) Right(None) else resolve(response)
 
-  private def named(response: PageResponse): ChainedPagination.Next = {
+  private def resolve(response: PageResponse): ChainedPagination.Next = {
     val nextToken = next(response) match {
-      case Left(_: NoPage.Absent) if response.absentEnds || response.scanned.records == 0 => Right(None)
+      case Left(_: NoPage.Absent) if response.absentEnds || response.scanResult.records == 0 => Right(None)
       case other                                                                          => other
     }
-    flag.fold(nextToken)(flagged(_, nextToken, response.scanned)).flatMap {
+    flag.fold(nextToken)(applyFlag(_, nextToken, response.scanResult)).flatMap {
       case Some(token) if token.length > ChainedPagination.LongestToken =>
         val limit = s"more than the maximum of ${ChainedPagination.LongestToken}"
         Left(NoPage.Mismatch(s"what names the next page in ${token.length} characters, $limit"))
-      case found => Right(found)
+      case other => Right(other)
     }
   }
 
-  private def flagged(
+  private def applyFlag(
       flag: MoreFlag,
       nextToken: ChainedPagination.Next,
-      scanned: ScannedPage): ChainedPagination.Next = {
-    def mismatch(found: String) = Left(NoPage.Mismatch(found))
-    val flagText = scanned.values.get(flag.pointer).flatten
+      scanResult: ScannedPage): ChainedPagination.Next = {
+    def mismatch(problem: String) = Left(NoPage.Mismatch(problem))
+    val flagText = scanResult.values.get(flag.pointer).flatten
     def value = flagText.fold("")(HttpFailure.shown)
     (flagText.map(flag.more), nextToken) match {
       case (_, Left(wrong)) if !wrong.isInstanceOf[NoPage.Absent] => Left(wrong)
@@ -211,18 +211,18 @@ object ChainedPagination {
 
     override private[rest] def next(response: PageResponse): Next = {
       val token = from match {
-        case InBody(Seq(pointer)) => part(pointer, response.scanned)
-        case InBody(pointers)     => parts(pointers, response.scanned)
+        case InBody(Seq(pointer)) => part(pointer, response.scanResult)
+        case InBody(pointers)     => parts(pointers, response.scanResult)
         case InHeader(name) =>
           response.head.header(name).toRight(NoPage.Absent(s"the header $name", "nextCursorHeader")).map(Some(_))
-        case InRecord(pointer, isFirst) => key(pointer, isFirst, response.token, response.scanned)
+        case InRecord(pointer, isFirst) => key(pointer, isFirst, response.token, response.scanResult)
       }
       token.map(_.filter(_.nonEmpty)).flatMap {
         case Some(text) if to.isInstanceOf[AsHeader] && !printable(text) =>
           Left(
             NoPage.Mismatch(
               "a cursor that cannot be sent in a header, since it has other characters than printable ASCII"))
-        case found => Right(found)
+        case other => Right(other)
       }
     }
 
@@ -234,26 +234,26 @@ object ChainedPagination {
         s"the records after the ${if (kind == "keyset") "key" else "cursor"} '${HttpFailure.shown(text)}'"
     }
 
-    private def part(pointer: String, scanned: ScannedPage): Next =
-      text(pointer, if (kind == "graphql") "connection" else "nextCursor", scanned).map(_.filter(_ != "\"\""))
+    private def part(pointer: String, scanResult: ScannedPage): Next =
+      text(pointer, if (kind == "graphql") "connection" else "nextCursor", scanResult).map(_.filter(_ != "\"\""))
 
     /** Either all parts of a cursor end the list, or none. */
-    private def parts(pointers: Seq[String], scanned: ScannedPage): Next = {
-      val all = pointers.map(part(_, scanned))
-      val found = all.collect { case Right(Some(json)) => json }
-      if (found.size == all.size) Right(Some(found.mkString("[", ",", "]")))
-      else if (found.isEmpty) all.find(_.isLeft).getOrElse(Right(None))
-      else Left(NoPage.Mismatch(s"only ${found.size} of the ${all.size} parts of the next cursor"))
+    private def parts(pointers: Seq[String], scanResult: ScannedPage): Next = {
+      val all = pointers.map(part(_, scanResult))
+      val texts = all.collect { case Right(Some(json)) => json }
+      if (texts.size == all.size) Right(Some(texts.mkString("[", ",", "]")))
+      else if (texts.isEmpty) all.find(_.isLeft).getOrElse(Right(None))
+      else Left(NoPage.Mismatch(s"only ${texts.size} of the ${all.size} parts of the next cursor"))
     }
 
     /** The key of a record. Rejects an API whose page ends with the requested key: its record would be delivered twice. */
-    private def key(pointer: String, isFirst: Boolean, token: Option[String], scanned: ScannedPage): Next = {
+    private def key(pointer: String, isFirst: Boolean, token: Option[String], scanResult: ScannedPage): Next = {
       val names = if (isFirst) Seq("last", "first") else Seq("first", "last")
-      scanned.keys.map(ends => if (isFirst) ends.swap else ends) match {
+      scanResult.keys.map(ends => if (isFirst) ends.swap else ends) match {
         case None => Right(None)
         case Some((Some(key), _)) if token.orElse(first).contains(key) =>
-          val shown = HttpFailure.shown(key)
-          Left(NoPage.Mismatch(s"the ${names.head} of them with the key '$shown' that the request excludes"))
+          val keyText = HttpFailure.shown(key)
+          Left(NoPage.Mismatch(s"the ${names.head} of them with the key '$keyText' that the request excludes"))
         case Some((_, Some(key))) => Right(Some(key))
         case Some((_, None))      => Left(NoPage.Mismatch(s"the ${names.last} of them with no value at '$pointer'"))
       }
@@ -281,7 +281,7 @@ object ChainedPagination {
       }
 
     override def page(endpoint: Endpoint, token: Option[String]): String =
-      token.getOrElse(PageUrl.closed(endpoint, endpoint.target("")))
+      token.getOrElse(PageUrl.storableForm(endpoint, endpoint.target("")))
   }
 
   /** `link`: a `Link` header (RFC 8288). */
@@ -292,14 +292,14 @@ object ChainedPagination {
     override private[rest] def address(response: PageResponse): Next = {
       val links = response.head.headers("Link")
       LinkHeader.find(links, rel) match {
-        case None if !ended(LinkHeader.relations(links).map(_.toLowerCase(Locale.ROOT))) =>
+        case None if !isLastPage(LinkHeader.relations(links).map(_.toLowerCase(Locale.ROOT))) =>
           Left(NoPage.Absent(s"the header Link with rel=$rel", "linkRel"))
-        case found => Right(found)
+        case other => Right(other)
       }
     }
 
     /** Whether a response without the link is the last page: it links to other pages of the list but to no next. */
-    private def ended(relations: Seq[String]): Boolean =
+    private def isLastPage(relations: Seq[String]): Boolean =
       relations.exists(ChainedPagination.OtherPages) && !relations.exists(_.contains("next"))
   }
 
@@ -308,18 +308,18 @@ object ChainedPagination {
     override def kind: String = "next-url"
     override def places: Seq[String] = Seq(pointer)
 
-    override private[rest] def address(response: PageResponse): Next = text(pointer, "nextUrl", response.scanned)
+    override private[rest] def address(response: PageResponse): Next = text(pointer, "nextUrl", response.scanResult)
   }
 
   /** Relations of links to other pages of the same list (RFC 8288, RFC 5005), except the next. */
   private val OtherPages = Set("first", "last", "prev", "previous")
 
   /** The text at a pointer; Right(None) for null and `false`, which state that no page follows. */
-  private def text(pointer: String, option: String, scanned: ScannedPage): Next =
-    scanned.values.get(pointer) match {
+  private def text(pointer: String, option: String, scanResult: ScannedPage): Next =
+    scanResult.values.get(pointer) match {
       case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))
       case Some(Some("false")) => Right(None)
-      case None if !scanned.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
+      case None if !scanResult.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
       case other                           => Right(other.flatten)
     }
 

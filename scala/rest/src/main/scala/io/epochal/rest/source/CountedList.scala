@@ -170,7 +170,7 @@ final private[rest] class CountedList(options: RestOptions) {
     */
   private def content(index: Long, records: Long, mayFail: Boolean = false): ListStep[Option[Long]] = {
     val request = pagination.request(index)
-    val call = if (total.isStated) requests.planned(request) else requests.call(request)
+    val call = if (total.isStated) requests.plannedCall(request) else requests.call(request)
     new ListStep(state =>
       Step.attempt(call, _ => mayFail).flatMap { answer =>
         val refusal = answer
@@ -224,13 +224,13 @@ final private[rest] class CountedList(options: RestOptions) {
   private def isUsual(request: PageRequest): Boolean = request.size == pagination.pageSize
 
   private def pageFacts(marks: ListMarks, request: PageRequest, answer: PageAnswer): Either[EpochalException, PageFacts] = {
-    import answer.{head, scanned}
+    import answer.{head, scanResult}
     val records = answer.records.toLong
     val part =
-      if (pagination == Pagination.Whole && !requests.end.assumed) WholeList.contradiction(head, scanned) else None
+      if (pagination == Pagination.Whole && !requests.end.assumed) WholeList.contradiction(head, scanResult) else None
     for {
       _ <- part.map(errors.incomplete(records, _)).toLeft(())
-      length <- total.read(head, scanned, answer.body.absent).left.map(errors.mismatch(request, _))
+      length <- total.read(head, scanResult, answer.body.absent).left.map(errors.mismatch(request, _))
     } yield {
       val content = if (pagination.isInstanceOf[Pagination.ByOffset] && records > 0) answer.content else 0L
       val isPlaced = records > 0 && records <= request.size && length.forall(_ >= request.first + records)
@@ -243,8 +243,8 @@ final private[rest] class CountedList(options: RestOptions) {
         content,
         digests.read(answer.body, request.first, recordsToDigest),
         head.refusal,
-        if (total.isStated) Nil else WholeList.totals(head, scanned),
-        if (mayEnd) None else WholeList.more(head, scanned, request)
+        if (total.isStated) Nil else WholeList.totals(head, scanResult),
+        if (mayEnd) None else WholeList.more(head, scanResult, request)
       )
     }
   }

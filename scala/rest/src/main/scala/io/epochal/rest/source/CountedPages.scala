@@ -33,7 +33,7 @@ final private[rest] case class CountedPages(
   /** A page by offset begins where the previous one ended, which may be smaller than requested. */
   def request(token: Option[String]): PageRequest = by.continueAt(record(token))
 
-  override private[rest] def counted(token: Option[String]): Option[PageRequest] =
+  override private[rest] def countedRequest(token: Option[String]): Option[PageRequest] =
     Option.when(grows || by != Pagination.Whole)(request(token))
 
   override private[source] def value(token: Option[String], place: String): String =
@@ -59,15 +59,15 @@ final private[rest] case class CountedPages(
     HttpCall("GET", endpoint.target(request(token).query))
 
   override private[rest] def next(response: PageResponse): ChainedPagination.Next = {
-    val (page, records) = (request(response.token), response.scanned.records.toLong)
-    total.read(response.head, response.scanned, isAbsent = false) match {
+    val (page, records) = (request(response.token), response.scanResult.records.toLong)
+    total.read(response.head, response.scanResult, isAbsent = false) match {
       case Left(problem) => Left(NoPage.Mismatch(problem))
       case Right(Some(all)) if records == 0 && all > page.first =>
         Left(NoPage.Mismatch(s"and says at ${total.place.mkString} that there are $all in all"))
       case Right(Some(all)) if records <= page.size && page.first + records >= all => Right(None)
       case _ if isShort(response.token, records)                                   => Right(None)
       case _ if by == Pagination.Whole =>
-        WholeList.contradiction(response.head, response.scanned).filterNot(_ => response.absentEnds).toLeft(None)
+        WholeList.contradiction(response.head, response.scanResult).filterNot(_ => response.absentEnds).toLeft(None)
       case _ if records > page.size => Left(NoPage.Mismatch("more records than requested"))
       case _ if records == 0        => Right(None)
       case _                        => Right(Some(after(response.token, records).first.toString))

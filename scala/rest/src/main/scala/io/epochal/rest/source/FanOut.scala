@@ -26,15 +26,15 @@ final case class FanOut private[source] (raw: Map[String, String], table: Seq[Ma
 
   /** The options of a member. */
   def member(params: Map[String, String], template: RestOptions): RestOptions = {
-    val options = RestOptions.single(Placeholders.filled(raw, params)).fold(throw _, identity)
+    val options = RestOptions.single(Placeholders.fillOptions(raw, params)).fold(throw _, identity)
     val list = options.requests.copy(rules = template.rules, params = params).within(template.requests.http.query)
-    options.copy(requests = list.as(s"${template.source} ${FanOut.shown(params)}"), numPartitions = None)
+    options.copy(requests = list.as(s"${template.source} ${FanOut.memberName(params)}"), numPartitions = None)
   }
 
   /** The options of the first member. */
   def first(template: RestOptions): RestOptions = member(table.head, template)
 
-  override def toString: String = s"FanOut(${table.map(FanOut.shown).mkString(", ")})"
+  override def toString: String = s"FanOut(${table.map(FanOut.memberName).mkString(", ")})"
 }
 
 private[rest] object FanOut extends SecretOptionList {
@@ -49,14 +49,14 @@ private[rest] object FanOut extends SecretOptionList {
       for {
         table <- rows(text)
         names = table.head.keySet
-        _ <- Placeholders.checked(raw, "{option:partitionParams}", names, "Give each row a value for it")
-        template <- RestOptions.single(Placeholders.filled(raw, names.map(name => name -> s"{$name}").toMap))
+        _ <- Placeholders.check(raw, "{option:partitionParams}", names, "Give each row a value for it")
+        template <- RestOptions.single(Placeholders.fillOptions(raw, names.map(name => name -> s"{$name}").toMap))
         _ <- ensure(!template.restarts)(
           RestOptions.group.conflict(
             "{option:partitionParams}, {option:onDrift=restart}",
             "Leave {option:onDrift=restart} out: one list of several cannot be read again alone."))
         _ <- table.iterator
-          .map(row => RestOptions.single(Placeholders.filled(raw, row)))
+          .map(row => RestOptions.single(Placeholders.fillOptions(raw, row)))
           .find(_.isLeft)
           .getOrElse(Right(()))
         options <- Lineage.withColumns(template.copy(fanOut = Some(FanOut(raw, table))), names.toSeq.sorted)
@@ -64,14 +64,14 @@ private[rest] object FanOut extends SecretOptionList {
     }
 
   /** A member's name in messages. */
-  def shown(params: Map[String, String]): String =
+  def memberName(params: Map[String, String]): String =
     params.toSeq.sorted.map { case (name, value) => s"$name=$value" }.mkString("[", ", ", "]")
 
   /** The directory of a member's journal. */
   def directory(params: Map[String, String]): String =
     Sha256.hex(params.toSeq.sorted.map(Endpoint.parameter).mkString("&"), 16)
 
-  import Placeholders.{Name, Taken}
+  import Placeholders.{Name, Reserved}
   private val mapper = new ObjectMapper()
 
   /** The rows of the table: one or more distinct ones, all with the same names. */
@@ -88,9 +88,9 @@ private[rest] object FanOut extends SecretOptionList {
       names = table.head.keySet
       _ <- ensure(table.forall(_.keySet == names))(invalid(text, "an array of objects with the same names"))
       _ <- ensure(table.distinct.size == table.size)(invalid(text, "an array whose objects are all different"))
-      _ <- ensure(names.nonEmpty && names.forall(name => name.matches(Name) && !Taken(name)))(invalid(
+      _ <- ensure(names.nonEmpty && names.forall(name => name.matches(Name) && !Reserved(name)))(invalid(
         text,
-        s"an array of objects whose names have letters, digits and _, and are none of ${Taken.toSeq.sorted.mkString(", ")}"))
+        s"an array of objects whose names have letters, digits and _, and are none of ${Reserved.toSeq.sorted.mkString(", ")}"))
     } yield table
 
   private def array(text: String): Seq[JsonNode] = Try(mapper.readTree(text)).toOption
@@ -104,7 +104,7 @@ private[rest] object FanOut extends SecretOptionList {
       // A pipe has no end.
       if (!Files.isRegularFile(file)) Nil
       else Files.readString(file).linesIterator.filterNot(_.isBlank).map(mapper.readTree(_)).toVector
-    }.fold({ case refused: EpochalException => throw refused; case _ => Nil }, identity)
+    }.fold({ case error: EpochalException => throw error; case _ => Nil }, identity)
   }
 
   /** Names and values of an object; None if they are unusable. */
@@ -117,6 +117,6 @@ private[rest] object FanOut extends SecretOptionList {
   private def usable(value: JsonNode): Boolean =
     value.isNumber || value.isBoolean || value.isTextual && !value.textValue.contains("${")
 
-  private def invalid(text: String, expected: String): EpochalException =
-    RestOptions.group.invalid(PartitionParams, Redaction.text(text.take(200)), expected)
+  private def invalid(text: String, requirement: String): EpochalException =
+    RestOptions.group.invalid(PartitionParams, Redaction.text(text.take(200)), requirement)
 }

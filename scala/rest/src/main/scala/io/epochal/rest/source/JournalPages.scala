@@ -27,7 +27,7 @@ final private[rest] class JournalPages(
   override protected def nextPage(): Boolean = {
     val slice = frames.next(body.reserve)
     slice.foreach { part =>
-      val front = PageFront.take(body)
+      val front = PageFront.extract(body)
       if (front.lines != format.lines) throw formatConflict(front)
       from = originOf(front)
       open(format.ofBlocks.read(body.piece, list.place), part.first, part.skip, part.take)

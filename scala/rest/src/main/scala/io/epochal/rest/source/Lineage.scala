@@ -55,7 +55,7 @@ final private[rest] case class Level(
   def below: IndexedSeq[String] = names ++ fields.map(_._1)
 
   /** How the pages of a list are followed, which may grow. */
-  val pagination: ChainedPagination = template.requests.paging.chained match {
+  val pagination: ChainedPagination = template.requests.paging.asChain match {
     case pages: CountedPages => pages.copy(total = ListTotal.of(template), grows = true)
     case other               => other
   }
@@ -63,7 +63,7 @@ final private[rest] case class Level(
   private val url = Lineage.urlOf(raw)
 
   /** Without what needs the parents. */
-  private val requested = raw.filterNot { case (name, _) => name.equalsIgnoreCase(RecordOptions.MetadataColumns.name) }
+  private val requestOptions = raw.filterNot { case (name, _) => name.equalsIgnoreCase(RecordOptions.MetadataColumns.name) }
   private val params = family(RequestOptions.Params.prefix).toSeq.sortBy(_._1)
   private val headers = family(RequestOptions.Headers.prefix).map { case (name, text) =>
     name.toLowerCase(Locale.ROOT) -> text.trim
@@ -79,34 +79,34 @@ final private[rest] case class Level(
     */
   def of(values: Map[String, String]): ListRequests = if (names.isEmpty) template.requests
   else {
-    def filled(text: String)(encode: String => String): String = Placeholders.fill(text, values.get)(encode)
+    def resolve(text: String)(encode: String => String): String = Placeholders.fill(text, values.get)(encode)
     val requests = template.requests
     val common = requests.endpoint.headers
     val own = if (requests.endpoint.hasUserInfo) common.init else common
     val endpoint = Endpoint
       .of(
-        filled(url)(Endpoint.encode),
-        params.map { case (name, text) => name -> filled(text)(identity) },
+        resolve(url)(Endpoint.encode),
+        params.map { case (name, text) => name -> resolve(text)(identity) },
         own.map { case (name, text) =>
-          name -> headers.get(name.toLowerCase(Locale.ROOT)).fold(text)(filled(_)(Placeholders.header))
+          name -> headers.get(name.toLowerCase(Locale.ROOT)).fold(text)(resolve(_)(Placeholders.header))
         }
       )
       .fold(problem => throw new IllegalArgumentException(problem), identity)
       .withCredential(requests.endpoint.credential)
     requests
       .at(endpoint)
-      .as(s"${template.source} ${FanOut.shown(keys.map(name => name -> values(name)).toMap)}")
+      .as(s"${template.source} ${FanOut.memberName(keys.map(name => name -> values(name)).toMap)}")
       .copy(
         pageCall =
           if (requests.pageCall.body.isEmpty) requests.pageCall
-          else RestOptions.single(Placeholders.filled(requested, values)).fold(throw _, _.requests.pageCall),
+          else RestOptions.single(Placeholders.fillOptions(requestOptions, values)).fold(throw _, _.requests.pageCall),
         params = values)
   }
 
   /** The requests of one list in a batch read, and of a stream's first poll. */
   def first(values: Map[String, String]): ListRequests = {
     val list = of(values)
-    template.since.fold(list)(one => one.asked(list, one.first))
+    template.since.fold(list)(one => one.passRequests(list, one.first))
   }
 
   private def family(prefix: String): Map[String, String] = raw.collect {
@@ -127,7 +127,7 @@ private[rest] object Lineage extends SecretOptionList {
     text => {
       val pairs = text.split(",").toSeq.map(_.trim).filter(_.nonEmpty).map(_.split("=", 2).map(_.trim))
       Some(pairs.collect { case Array(name, pointer) if pointer.startsWith("/") => name -> pointer })
-        .filter(found => found.nonEmpty && found.size == pairs.size)
+        .filter(fields => fields.nonEmpty && fields.size == pairs.size)
     },
     _.map { case (name, pointer) => s"$name=$pointer" }.mkString(",")
   )
@@ -201,7 +201,7 @@ private[rest] object Lineage extends SecretOptionList {
       _ <- leaf.values.consistent(!leaf.values.isSet(CountingOptions.VerifyPosition))(
         "{option:parent.url}, {option:verifyPosition}",
         "Leave {option:verifyPosition} out: no request verifies the position in a list of a parent's record.")
-      _ <- unkeyed(leaf)
+      _ <- checkOverlap(leaf)
       source = levels.map(_.template.source).reduceRight((of, child) => s"$child of $of")
       whole = leaf.copy(
         requests = leaf.requests.as(leaf.values.get(SourceOptions.SourceId).getOrElse(source)),
@@ -223,9 +223,9 @@ private[rest] object Lineage extends SecretOptionList {
         _ <- values.required(ParentUrl)
         fields <- values.required(ParentFields)
         above = this.above(raw)
-        parents <- levels(inherited(own, above), depth + 1)
+        parents <- levels(inherit(own, above), depth + 1)
         names = parents.last.names ++ fields.map(_._1)
-        _ <- named(names)
+        _ <- checkFieldNames(names)
         child <- level(raw, own, names, depth)
       } yield {
         val (budget, query) = (parents.last.template.requests.http.query, child.template.requests.http.query)
@@ -255,29 +255,29 @@ private[rest] object Lineage extends SecretOptionList {
       own: Map[String, String],
       names: IndexedSeq[String],
       depth: Int): Either[EpochalException, Level] = {
-    val checked =
+    val placeholderCheck =
       if (names.isEmpty) Right(())
       else
-        Placeholders.checked(
+        Placeholders.check(
           own,
           "{option:parent.fields}",
           names.toSet,
           "Give {option:parent.fields} a JSON Pointer for it")
-    val found = for {
-      _ <- checked
+    val result = for {
+      _ <- placeholderCheck
       template <- RestOptions.single(
-        Placeholders.filled(if (depth == 0) raw else own, names.map(name => name -> s"{$name}").toMap))
+        Placeholders.fillOptions(if (depth == 0) raw else own, names.map(name => name -> s"{$name}").toMap))
       _ <- if (depth == 0) Right(()) else ancestral(template)
-      _ <- gone(template)
+      _ <- checkIgnoredStatuses(template)
     } yield Level(template, own, names)
-    found.left.map(error => if (depth == 0) error else ofParent(error, depth))
+    result.left.map(error => if (depth == 0) error else ofParent(error, depth))
   }
 
-  private def named(names: Seq[String]): Either[EpochalException, Unit] = {
-    import Placeholders.{Name, Taken}
-    val expected = s"names of letters, digits and _, each given once, and none of ${Taken.toSeq.sorted.mkString(", ")}"
-    ensure(names.forall(name => name.matches(Name) && !Taken(name)) && names.distinct.size == names.size)(
-      RestOptions.group.invalid(ParentFields, names.mkString(", "), expected))
+  private def checkFieldNames(names: Seq[String]): Either[EpochalException, Unit] = {
+    import Placeholders.{Name, Reserved}
+    val requirement = s"names of letters, digits and _, each given once, and none of ${Reserved.toSeq.sorted.mkString(", ")}"
+    ensure(names.forall(name => name.matches(Name) && !Reserved(name)) && names.distinct.size == names.size)(
+      RestOptions.group.invalid(ParentFields, names.mkString(", "), requirement))
   }
 
   /** Rejects options that only the query itself has. */
@@ -302,12 +302,12 @@ private[rest] object Lineage extends SecretOptionList {
       .toLeft(())
   }
 
-  private def gone(template: RestOptions): Either[EpochalException, Unit] =
+  private def checkIgnoredStatuses(template: RestOptions): Either[EpochalException, Unit] =
     template.values.consistent(!MissingPage.Statuses.exists(template.requests.http.ignored.contains))(
       "{option:parent.url}, {option:ignoreStatuses=404}",
       "Leave it out: {option:onMemberGone=skip} is for lists that are gone.")
 
-  private def unkeyed(leaf: RestOptions): Either[EpochalException, Unit] = leaf.requests.paging match {
+  private def checkOverlap(leaf: RestOptions): Either[EpochalException, Unit] = leaf.requests.paging match {
     case windows: TimeWindow =>
       leaf.values.consistent(!windows.keyed)(
         "{option:parent.url}, {option:overlap}",
@@ -325,10 +325,10 @@ private[rest] object Lineage extends SecretOptionList {
     }.toSeq: _*)
   }
 
-  private def lowered(specs: Seq[OptionSpec[_]]): Seq[String] = specs.map(_.name.toLowerCase(Locale.ROOT))
-  private lazy val credentials = lowered(AuthScheme.options)
-  private lazy val budgets = lowered(Seq(HttpOptions.RequestsPerSecond, HttpOptions.MaxConcurrency))
-  private lazy val limits = lowered(HttpOptions.all).diff(credentials :+ lowered(Seq(HttpOptions.IgnoreStatuses)).head)
+  private def lowerNames(specs: Seq[OptionSpec[_]]): Seq[String] = specs.map(_.name.toLowerCase(Locale.ROOT))
+  private lazy val credentials = lowerNames(AuthScheme.options)
+  private lazy val budgets = lowerNames(Seq(HttpOptions.RequestsPerSecond, HttpOptions.MaxConcurrency))
+  private lazy val limits = lowerNames(HttpOptions.all).diff(credentials :+ lowerNames(Seq(HttpOptions.IgnoreStatuses)).head)
 
   private def among(names: Seq[String])(name: String): Boolean = {
     val lower = name.toLowerCase(Locale.ROOT)
@@ -339,7 +339,7 @@ private[rest] object Lineage extends SecretOptionList {
   }
 
   /** The options of a parent, with credentials, headers and limits of its child if both have the same server. */
-  private[source] def inherited(child: Map[String, String], parent: Map[String, String]): Map[String, String] = {
+  private[source] def inherit(child: Map[String, String], parent: Map[String, String]): Map[String, String] = {
     val (from, to) = (urlOf(child), urlOf(parent))
     val ofHeaders = RequestOptions.Headers.prefix
     def header(name: String): Option[String] =
@@ -349,7 +349,7 @@ private[rest] object Lineage extends SecretOptionList {
     val ownLogin = parent.keys.exists(name => among(credentials)(name) || header(name).contains("authorization")) ||
       userInfo(to).nonEmpty
     val set = parent.keySet.map(_.toLowerCase(Locale.ROOT))
-    val shared = child.filter { case (name, text) =>
+    val childOptions = child.filter { case (name, text) =>
       val lower = name.toLowerCase(Locale.ROOT)
       if (set(lower)) false
       else
@@ -362,7 +362,7 @@ private[rest] object Lineage extends SecretOptionList {
     }
     if (!sameServer(from, to)) parent
     else
-      (shared ++ parent).map {
+      (childOptions ++ parent).map {
         case (name, text) if name.equalsIgnoreCase(RestOptions.Url.name) && !ownLogin =>
           name -> user.fold(text)(login => text.replaceFirst("//", s"//${Matcher.quoteReplacement(login)}@"))
         case other => other

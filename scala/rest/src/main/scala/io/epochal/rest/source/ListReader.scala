@@ -14,7 +14,7 @@ import io.epochal.rest.http.HttpClient
   *   where to begin
   * @param contacted
   *   whether the server has responded before
-  * @param proven
+  * @param provenSize
   *   the size of the largest page that is not limited by the server, of all lists that share it
   */
 final private[rest] class ListReader(
@@ -22,7 +22,7 @@ final private[rest] class ListReader(
     client: HttpClient,
     start: ChainState = ChainState(),
     contacted: AtomicBoolean = new AtomicBoolean,
-    proven: AtomicLong = new AtomicLong)
+    provenSize: AtomicLong = new AtomicLong)
     extends AutoCloseable {
   import chain.{list, pagination}
 
@@ -52,12 +52,12 @@ final private[rest] class ListReader(
 
   /** Where reading continues.
     *
-    * @param seen
+    * @param seenWindows
     *   windows whose records may be returned again
     */
-  def nextPage(seen: Seq[SeenWindow]): NextPage =
-    if (seen.isEmpty) at.next
-    else NextPage(at.next.token.flatMap(WindowPosition.parse).map(_.copy(seen = seen).text), 0)
+  def nextPage(seenWindows: Seq[SeenWindow]): NextPage =
+    if (seenWindows.isEmpty) at.next
+    else NextPage(at.next.token.flatMap(WindowPosition.parse).map(_.copy(seenWindows = seenWindows).text), 0)
 
   /** Begins a poll, which requests the last page again: it may have grown.
     *
@@ -80,13 +80,13 @@ final private[rest] class ListReader(
     */
   def next(): Delivery = {
     val isFirstContact = !contacted.get
-    val delivery = requests.run(chain.next(at.copy(provenSize = proven.get)))
+    val delivery = requests.run(chain.next(at.copy(provenSize = provenSize.get)))
     if (isFirstContact && at.next == NextPage.First && delivery.state.atEnd)
       log.info(s"The first page of ${list.endpoint} names no next page: it is taken to be the whole list.")
     at = delivery.state
     isPollNew = false
     records = delivery.records
-    proven.accumulateAndGet(at.provenSize, math.max(_, _)): Unit
+    provenSize.accumulateAndGet(at.provenSize, math.max(_, _)): Unit
     delivery
   }
 

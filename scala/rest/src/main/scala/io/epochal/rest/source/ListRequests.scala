@@ -45,7 +45,7 @@ final case class ListRequests private[rest] (
   private[rest] def within(query: String): ListRequests = copy(http = http.copy(query = query))
 
   /** A copy in which these are the names of a row's values, unless responses have them. */
-  private[rest] def named(names: Seq[String]): ListRequests = rules.format match {
+  private[rest] def withRowNames(names: Seq[String]): ListRequests = rules.format match {
     case json @ RecordFormat.Json(_, _, Some(shape @ RecordShape(RecordShape.Rows(None, _), _, _))) =>
       copy(rules = rules.copy(format = json.copy(shape = Some(shape.copy(kind = RecordShape.Rows(None, names))))))
     case _ => this
@@ -69,7 +69,7 @@ final case class ListRequests private[rest] (
 
   /** The pagination of a counted list. */
   def pagination: Pagination = paging match {
-    case counted: Pagination => counted
+    case pages: Pagination => pages
     case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
   }
 
@@ -80,13 +80,13 @@ final case class ListRequests private[rest] (
   /** The request for a page that a poll has found. A single response that it is missing is retried, so that no record is
     * lost.
     */
-  def planned(page: PageRequest): HttpCall = {
+  def plannedCall(page: PageRequest): HttpCall = {
     val single = call(page)
     single.copy(endAfter = 2 * single.endAfter)
   }
 
   /** The address of a page without possible secrets: user info, the URL's own query, parameters. */
-  def shown(page: PageRequest): String = {
+  def pageUrl(page: PageRequest): String = {
     val query = pageCall.query(page)
     if (query.isEmpty) endpoint.toString else s"$endpoint?$query"
   }

@@ -18,14 +18,14 @@ final private[rest] case class ListTotal(pointer: Option[String] = None, header:
     * @return
     *   Left: the problem, to complete "it returned"
     */
-  def read(head: ResponseHead, scanned: ScannedPage, isAbsent: Boolean): Either[String, Option[Long]] =
-    place.map(_ -> pointer.fold(header.flatMap(head.header))(scanned.values.get(_).flatten)) match {
+  def read(head: ResponseHead, scanResult: ScannedPage, isAbsent: Boolean): Either[String, Option[Long]] =
+    place.map(_ -> pointer.fold(header.flatMap(head.header))(scanResult.values.get(_).flatten)) match {
       case Some((place, Some(text))) if !isAbsent =>
         text.trim.toLongOption
           .filter(_ >= 0)
           .map(Some(_))
           .toRight(s"'${HttpFailure.shown(text.trim)}' at $place, which is no number of records")
-      case Some((place, None)) if !isAbsent && scanned.records > 0 =>
+      case Some((place, None)) if !isAbsent && scanResult.records > 0 =>
         Left(s"a response that does not say at $place how many records there are")
       case _ => Right(None)
     }

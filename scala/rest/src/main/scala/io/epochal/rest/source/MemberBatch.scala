@@ -19,10 +19,10 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
     *   HTTP_STATUS, if none of them exists
     */
   def members(): Seq[ListRequests] = {
-    val found = lists().map(lineage.leaf.first)
-    val missing = found.iterator.map(requests.gone(leaf, _)).takeWhile(_.nonEmpty).flatten.toVector
-    if (missing.nonEmpty && missing.size == found.size) throw missing.head
-    found.map(one => one.copy(paging = one.paging.chained))
+    val candidates = lists().map(lineage.leaf.first)
+    val missing = candidates.iterator.map(requests.goneError(leaf, _)).takeWhile(_.nonEmpty).flatten.toVector
+    if (missing.nonEmpty && missing.size == candidates.size) throw missing.head
+    candidates.map(one => one.copy(paging = one.paging.asChain))
   }
 
   /** The first list whose first page has records, of the first few. */
@@ -58,7 +58,7 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
       .flatMap { some =>
         val running = some.map(item => requests.threads.submit((() => body(item)): Callable[B]))
         try running.map(_.get())
-        catch { case failed: ExecutionException => throw failed.getCause }
+        catch { case e: ExecutionException => throw e.getCause }
         finally running.foreach(_.cancel(true))
       }
       .toVector

@@ -33,14 +33,14 @@ final private[rest] class MemberLog(store: FileStore, errors: ListErrors, names:
     1)
 
   /** The end of the log when the run began. */
-  private var begun = Option.empty[Long]
+  private var endAtStart = Option.empty[Long]
 
   /** Reads the positions of an offset into a table. */
   def read(segments: Seq[Segment], table: MemberTable): Unit = {
-    if (begun.isEmpty) begun = Some(segments.lastOption.fold(0L)(_.until))
+    if (endAtStart.isEmpty) endAtStart = Some(segments.lastOption.fold(0L)(_.until))
     for (first <- segments.headOption)
       journal.read(segments, first.from, segments.last.until, "each list continues at its own") { (slice, bytes) =>
-        new String(bytes, 0, slice.frame.length, UTF_8).linesIterator.foreach(take(_, table))
+        new String(bytes, 0, slice.frame.length, UTF_8).linesIterator.foreach(restore(_, table))
       }
   }
 
@@ -52,14 +52,14 @@ final private[rest] class MemberLog(store: FileStore, errors: ListErrors, names:
     *   the segments with them
     */
   def add(table: MemberTable, before: Seq[Segment]): Seq[Segment] = {
-    val moved = table.unlogged
-    if (moved.isEmpty) before
+    val movedMembers = table.membersToLog
+    if (movedMembers.isEmpty) before
     else {
-      val changes = before.drop(1).map(size).sum + moved.size
+      val changes = before.drop(1).map(size).sum + movedMembers.size
       val whole = before.isEmpty || before.size >= MaxSegments || changes > math.max(FewEntries, size(before.head))
-      val written = if (whole) table.positioned else moved.iterator
-      val segment = write(written, before.lastOption.fold(0L)(_.until), whole)
-      table.log(moved)
+      val entries = if (whole) table.membersWithPosition else movedMembers.iterator
+      val segment = write(entries, before.lastOption.fold(0L)(_.until), whole)
+      table.log(movedMembers)
       if (whole) Seq(segment) else before :+ segment
     }
   }
@@ -68,7 +68,7 @@ final private[rest] class MemberLog(store: FileStore, errors: ListErrors, names:
   def release(end: RestPosition): Unit = if (end.log.nonEmpty) journal.release(end)
 
   /** Removes what earlier runs wrote and did not log, once Spark has logged an offset of this run. */
-  def sweep(logged: RestPosition): Unit = begun.foreach(journal.sweep(_, logged, true))
+  def sweep(position: RestPosition): Unit = endAtStart.foreach(journal.sweep(_, position, true))
 
   private def write(members: Iterator[MemberTable.Member], from: Long, whole: Boolean): Segment = {
     val writer = journal.begin(from)
@@ -86,18 +86,18 @@ final private[rest] class MemberLog(store: FileStore, errors: ListErrors, names:
     val position = member.position
     fields.put("records", position.records)
     position.next.token.foreach(fields.put("token", _))
-    if (position.next.taken > 0) fields.put("taken", position.next.taken)
-    if (position.changed > 0) fields.put("changed", position.changed)
+    if (position.next.deliveredCount > 0) fields.put("taken", position.next.deliveredCount)
+    if (position.lastReceipt > 0) fields.put("changed", position.lastReceipt)
     position.unless.foreach(validator => fields.putArray("unless").add(validator.header).add(validator.value))
     member.versions.foreach(_.write(fields.putObject("since"), whole))
     mapper.writeValueAsString(fields)
   }
 
-  private def take(line: String, table: MemberTable): Unit = {
+  private def restore(line: String, table: MemberTable): Unit = {
     val fields = mapper.readTree(line)
     val params = fields.path("params").properties().asScala.map(one => one.getKey -> one.getValue.asText).toMap
     table.restore(MemberTable.key(names, params)) { versions =>
-      versions.foreach(_.take(fields.path("since")))
+      versions.foreach(_.restore(fields.path("since")))
       val token = Option(fields.get("token")).map(_.asText)
       MemberPosition(
         fields.path("records").asLong,

@@ -154,7 +154,7 @@ final private[rest] class MemberPoll(
     val (level, params) = (parent.level, table.params(parent))
     val every = lineage.levels(level).of(params)
     parent.versions.foreach(_.begin(clock.instant()))
-    val list = parent.versions.fold(every)(_.asked(every))
+    val list = parent.versions.fold(every)(_.passRequests(every))
     var isWhole = false
     try
       Using.resource(requests.reader(level, list)) { reader =>
@@ -190,7 +190,7 @@ final private[rest] class MemberPoll(
     val (start, params) = (member.position, table.params(member))
     val every = lineage.leaf.of(params)
     if (start.next.token.isEmpty) member.versions.foreach(_.begin(clock.instant()))
-    val list = member.versions.fold(every)(_.asked(every))
+    val list = member.versions.fold(every)(_.passRequests(every))
     // An earlier pass has delivered records: its end was proven.
     val endedBefore = member.versions.nonEmpty && start.records > 0
     var (rows, empty) = (0L, 0)

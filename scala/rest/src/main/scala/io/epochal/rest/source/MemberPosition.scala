@@ -10,7 +10,7 @@ import io.epochal.rest.http.Validator
   *   the page to request
   * @param unless
   *   the validator of that page, if it ended the list
-  * @param changed
+  * @param lastReceipt
   *   when records were received last, in milliseconds since 1970; 0: never
   * @param isResumed
   *   whether an earlier run began its pass
@@ -25,7 +25,7 @@ final private[rest] case class MemberPosition(
     records: Long,
     next: NextPage,
     unless: Option[Validator],
-    changed: Long,
+    lastReceipt: Long,
     isResumed: Boolean = false,
     conditionalPolls: Int = 0,
     pages: Int = 0,
@@ -38,7 +38,7 @@ final private[rest] case class MemberPosition(
       unless,
       conditionalPolls,
       pages,
-      visited = if (pages == 0) LoopGuard() else LoopGuard(pages + 1, mark))
+      loopGuard = if (pages == 0) LoopGuard() else LoopGuard(pages + 1, mark))
 
   /** The position after a page with so many new records. */
   def after(state: ChainState, atEnd: Boolean, newRecords: Int, now: Long): MemberPosition =
@@ -46,11 +46,11 @@ final private[rest] case class MemberPosition(
       records + newRecords,
       state.next,
       state.validator,
-      if (newRecords > 0) now else changed,
+      if (newRecords > 0) now else lastReceipt,
       isResumed && !atEnd,
       state.conditionalPolls,
       if (state.atEnd) 0 else state.pages,
-      state.visited.mark)
+      state.loopGuard.mark)
 
   /** The position after the end of a list whose records change: each pass begins with the first page.
     *

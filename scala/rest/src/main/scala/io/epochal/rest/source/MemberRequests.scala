@@ -26,7 +26,7 @@ final private[rest] class MemberRequests(
     extends AutoCloseable {
   private val pageSizes = lineage.levels.map(_ => new AtomicLong)
   private val contacted = new AtomicBoolean
-  private val needed = lineage.levels.flatMap(_.keys).toSet
+  private val requiredNames = lineage.levels.flatMap(_.keys).toSet
   private val mapper = new ObjectMapper(Json.trees)
 
   private var clients = IndexedSeq.empty[HttpClient]
@@ -88,10 +88,10 @@ final private[rest] class MemberRequests(
 
   /** Whether a list is gone: an address within it that does not exist may also have expired. */
   def isGone(level: Int, list: ListRequests, token: Option[String], error: EpochalException): Boolean =
-    isSkipped(error) && (token.isEmpty || gone(level, list).nonEmpty)
+    isSkipped(error) && (token.isEmpty || goneError(level, list).nonEmpty)
 
   /** Requests the first page of a list; the error, if the list is gone. */
-  def gone(level: Int, list: ListRequests): Option[EpochalException] =
+  def goneError(level: Int, list: ListRequests): Option[EpochalException] =
     Using.resource(Body.ofPage()) { body =>
       val first = list.pageCall.of(list.endpoint, lineage.levels(level).pagination, None)
       try client(level, list).call(first, body)(_ => None)
@@ -101,16 +101,16 @@ final private[rest] class MemberRequests(
   private def isSkipped(error: EpochalException): Boolean =
     MissingPage.reportedBy(error) && lineage.leaf.template.skipsGone && !lineage.isAlone
 
-  private def value(list: ListRequests, name: String, pointer: String, found: JsonNode): Option[String] = {
-    def isUsable = !found.asText.exists(_ == MemberTable.Separator) && (!needed(name) || !Unusable(found.asText)) &&
-      !found.asText.contains("${")
-    if (found.isValueNode && !found.isNull && isUsable) Some(found.asText)
-    else if (!needed(name) && (found.isNull || found.isMissingNode)) None
+  private def value(list: ListRequests, name: String, pointer: String, node: JsonNode): Option[String] = {
+    def isUsable = !node.asText.exists(_ == MemberTable.Separator) && (!requiredNames(name) || !Unusable(node.asText)) &&
+      !node.asText.contains("${")
+    if (node.isValueNode && !node.isNull && isUsable) Some(node.asText)
+    else if (!requiredNames(name) && (node.isNull || node.isMissingNode)) None
     else {
       val what =
-        if (found.isMissingNode) "no value"
-        else if (found.isContainerNode) s"an ${found.getNodeType}"
-        else s"'${found.asText.take(100)}'"
+        if (node.isMissingNode) "no value"
+        else if (node.isContainerNode) s"an ${node.getNodeType}"
+        else s"'${node.asText.take(100)}'"
       throw Conditions.ParentFieldInvalid(
         "url" -> list.endpoint,
         "found" -> what,

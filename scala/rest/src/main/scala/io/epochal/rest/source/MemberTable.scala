@@ -17,7 +17,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
   private val extras = lineage.levels.zip(lineage.keys).map { case (level, keys) => level.names.diff(keys) }
 
   /** The levels with a list that has answered. */
-  private val answered = mutable.Set.empty[Int]
+  private val answeredLevels = mutable.Set.empty[Int]
   private var polls = 0
   private var next = 0L
 
@@ -41,9 +41,9 @@ final private[rest] class MemberTable(lineage: Lineage) {
     def isDue(list: Member) = list.due <= now && isListed(list)
     val above = lists.init.flatMap(_.valuesIterator.filter(isDue))
     val waiting = members.filter(isDue).toVector
-    val latest = waiting.filter(_.position.changed > 0).sortBy(-_.position.changed)
+    val latest = waiting.filter(_.position.lastReceipt > 0).sortBy(-_.position.lastReceipt)
     val alternately = waiting.sortBy(_.due).map(Option(_)).zipAll(latest.map(Option(_)), None, None)
-    val order = above ++ alternately.flatMap { case (longest, changed) => longest ++ changed }.distinct
+    val order = above ++ alternately.flatMap { case (longest, newest) => longest ++ newest }.distinct
     order.foreach(_.poll = polls)
     order
   }
@@ -86,7 +86,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
 
   /** A list has answered. */
   def answer(list: Member): Unit = synchronized {
-    answered += list.level
+    answeredLevels += list.level
     list.isGone = false
   }
 
@@ -112,7 +112,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
   }
 
   /** Whether a list of a level has answered, in this run or an earlier one. */
-  def hasAnswered(level: Int): Boolean = synchronized(answered(level))
+  def hasAnswered(level: Int): Boolean = synchronized(answeredLevels(level))
 
   /** Ends the turn of a list until its next poll. The first pauses differ, so that lists found together are not polled
     * together.
@@ -141,21 +141,21 @@ final private[rest] class MemberTable(lineage: Lineage) {
 
   /** The numbers of members at present, and of those that the API has lost. */
   def counts: (Int, Int) = synchronized {
-    members.filter(isListed).foldLeft((0, 0)) { case ((all, gone), one) =>
-      (all + 1, gone + (if (one.isGone) 1 else 0))
+    members.filter(isListed).foldLeft((0, 0)) { case ((all, goneCount), one) =>
+      (all + 1, goneCount + (if (one.isGone) 1 else 0))
     }
   }
 
   /** Members that have moved since they were logged. */
-  def unlogged: Seq[Member] = synchronized(members.filter(_.isUnlogged).toVector)
+  def membersToLog: Seq[Member] = synchronized(members.filter(_.isUnlogged).toVector)
 
   /** Members with a position. */
-  def positioned: Iterator[Member] = members.filter(_.isPositioned)
+  def membersWithPosition: Iterator[Member] = members.filter(_.isPositioned)
 
   /** The log has the positions of these members. */
-  def log(logged: Seq[Member]): Unit = synchronized(logged.foreach { member =>
+  def log(entries: Seq[Member]): Unit = synchronized(entries.foreach { member =>
     member.isUnlogged = false
-    member.versions.foreach(_.logged())
+    member.versions.foreach(_.markLogged())
   })
 
   /** A member's position in the log.
@@ -165,7 +165,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
     */
   def restore(key: String)(position: Option[SinceVersions] => MemberPosition): Unit = synchronized {
     val member = at(leaf, key)
-    answered ++= lists.indices
+    answeredLevels ++= lists.indices
     member.current = position(member.versions)
   }
 

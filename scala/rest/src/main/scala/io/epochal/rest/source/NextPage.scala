@@ -4,10 +4,10 @@ package io.epochal.rest.source
   *
   * @param token
   *   None for the first page
-  * @param taken
+  * @param deliveredCount
   *   number of records already taken from its front: it was the last page then, and may have grown
   */
-final case class NextPage(token: Option[String], taken: Long)
+final case class NextPage(token: Option[String], deliveredCount: Long)
 
 object NextPage {
   val First: NextPage = NextPage(None, 0)

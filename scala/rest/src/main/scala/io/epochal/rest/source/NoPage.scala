@@ -7,10 +7,10 @@ private[rest] object NoPage {
 
   /** The response contradicts the options.
     *
-    * @param found
+    * @param problem
     *   the contradiction, to complete the message "it returned …"
     */
-  final case class Mismatch(found: String) extends NoPage
+  final case class Mismatch(problem: String) extends NoPage
 
   /** The next token is missing. A null or empty one would state that no page follows.
     *

@@ -24,13 +24,13 @@ final private[rest] class OwnParameters(settings: HttpSettings) {
   }
 
   /** A text with the values of such parameters masked. */
-  def masked(text: String): String = {
+  def mask(text: String): String = {
     val without = Parameter.replaceAllIn(
       text,
-      found => {
-        val pair = found.group(2)
-        val shown = if (has(pair)) s"${pair.takeWhile(_ != '=')}=${Redaction.Mask}" else pair
-        Matcher.quoteReplacement(found.group(1) + shown)
+      pairMatch => {
+        val pair = pairMatch.group(2)
+        val safePair = if (has(pair)) s"${pair.takeWhile(_ != '=')}=${Redaction.Mask}" else pair
+        Matcher.quoteReplacement(pairMatch.group(1) + safePair)
       })
     Redaction.text(settings.masked(without))
   }

@@ -19,7 +19,7 @@ final private[rest] class Page extends AutoCloseable {
     * @param url
     *   without possible secrets
     */
-  def received(head: ResponseHead, url: => String, list: ListRequests): Unit =
+  def recordOrigin(head: ResponseHead, url: => String, list: ListRequests): Unit =
     from = Option.when(list.keepsOrigin) {
       val now = Instant.now()
       ResponseOrigin(

@@ -7,21 +7,21 @@ import io.epochal.rest.http.ResponseHead
   *
   * @param target
   *   path and query of the request: an address in the response may be relative to it
-  * @param scanned
+  * @param scanResult
   *   the number of records, the values at the pagination's pointers, and the keys
   */
 final private[rest] class PageAnswer(
     val target: String,
     val head: ResponseHead,
-    val scanned: ScannedPage,
+    val scanResult: ScannedPage,
     val body: Body,
     scan: PageScan) {
 
   /** Number of records of the page. */
-  def records: Int = scanned.records
+  def records: Int = scanResult.records
 
   /** The records after those that the request skips. */
-  def blocks: Iterator[RecordBlock] = scan.blocks(scanned, body)
+  def blocks: Iterator[RecordBlock] = scan.blocks(scanResult, body)
 
   /** Digest of those records. */
   lazy val content: Long = PageDigest.of(blocks)

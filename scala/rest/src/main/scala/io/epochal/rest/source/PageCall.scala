@@ -42,20 +42,20 @@ final case class PageCall(
 
   def of(endpoint: Endpoint, pagination: Pagination, page: PageRequest): HttpCall = {
     val call = HttpCall("GET", endpoint.target(query(page)))
-    sent(call, body)(pagination.value(page, _).toString)
+    withBody(call, body)(pagination.value(page, _).toString)
   }
 
   /** The request for the page of a token. */
   def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall = {
     val call = if (inUrl) pagination.call(endpoint, token) else HttpCall("GET", endpoint.target(""))
     val lacksCursor = first.nonEmpty && pagination.value(token, "cursor").isEmpty
-    sent(call, if (lacksCursor) first else body) { place =>
+    withBody(call, if (lacksCursor) first else body) { place =>
       val value = pagination.value(token, place)
-      if (jsonCursor && place == "cursor") value else PageCall.encoded(contentType, value)
+      if (jsonCursor && place == "cursor") value else PageCall.encode(contentType, value)
     }
   }
 
-  private def sent(call: HttpCall, template: Option[BodyTemplate])(value: String => String): HttpCall =
+  private def withBody(call: HttpCall, template: Option[BodyTemplate])(value: String => String): HttpCall =
     call.copy(
       method = method.getOrElse(if (template.isEmpty) call.method else "POST"),
       body = template.map { one =>
@@ -80,7 +80,7 @@ object PageCall extends SecretOptionList {
   private[rest] val JsonType = "application/json"
 
   /** Escapes a text for JSON or a form, by content type. */
-  private[rest] def encoded(contentType: String, text: String): String =
+  private[rest] def encode(contentType: String, text: String): String =
     if (contentType.contains("json")) new String(JsonStringEncoder.getInstance().quoteAsString(text))
     else if (contentType.startsWith("application/x-www-form-urlencoded")) Endpoint.encode(text)
     else text
@@ -108,11 +108,11 @@ object PageCall extends SecretOptionList {
     val isGraphQl = values(PagingOptions.PaginationKind) == "graphql"
     val ofSince = Seq(SinceOptions.Body, SinceOptions.Variable).find(values.isSet(_))
     val names = body.fold(Seq.empty[String])(_.names).filterNot(ofSince.nonEmpty && _ == SinceValue)
-    val needed = pagination.placeholders
-    val all = needed ++ needed.filter(_ == "page").map(_ => "pageSize")
-    val unknown = names.filterNot(all.contains(_))
-    val fixed = names.isEmpty && !needed.contains("cursor")
-    val missing = if (body.isEmpty || fixed) Nil else needed.filterNot(names.contains(_))
+    val requiredNames = pagination.placeholders
+    val all = requiredNames ++ requiredNames.filter(_ == "page").map(_ => "pageSize")
+    val unknownNames = names.filterNot(all.contains(_))
+    val fixed = names.isEmpty && !requiredNames.contains("cursor")
+    val missing = if (body.isEmpty || fixed) Nil else requiredNames.filterNot(names.contains(_))
     for {
       _ <- values.consistent(body.isEmpty || !pagination.isByAddress)(
         s"{option:pagination=${pagination.kind}}, {option:requestBody}",
@@ -132,7 +132,7 @@ object PageCall extends SecretOptionList {
         "Leave {option:headers.Content-Type} out: the body is JSON.")
       _ <- isPlaced
         .flatMap(spec => missing.headOption.map(name => (spec.name, s"${name}Body")))
-        .fold[Either[EpochalException, Unit]](Right(())) { case (set, needed) => values.together(true, set, needed) }
+        .fold[Either[EpochalException, Unit]](Right(())) { case (one, other) => values.together(true, one, other) }
       _ <- ensure(contentType.forall(kind => Try(ContentType.parse(kind)).toOption.exists(_ != null)))(
         OptionGroup.invalid(
           RestOptions.Format,
@@ -140,16 +140,16 @@ object PageCall extends SecretOptionList {
           Redaction.Mask,
           "a media type with a character set that this JVM knows",
           "headers.Content-Type=application/json"))
-      _ <- ensure(unknown.isEmpty)(conflict(pagination, s"${shown(unknown)} in {option:requestBody}", all))
-      _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${shown(missing)}", needed))
+      _ <- ensure(unknownNames.isEmpty)(conflict(pagination, s"${placeholderText(unknownNames)} in {option:requestBody}", all))
+      _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${placeholderText(missing)}", requiredNames))
     } yield PageCall(body, contentType.getOrElse(JsonType), values.get(Method))
   }
 
-  private def shown(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
+  private def placeholderText(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
 
   private def conflict(pagination: Paging, options: String, places: Seq[String]): EpochalException =
     RestOptions.group.conflict(
       s"{option:pagination=${pagination.kind}}, $options",
       if (places.isEmpty) "Take it out: every request has the same body."
-      else s"A body that selects the page has ${shown(places)}.")
+      else s"A body that selects the page has ${placeholderText(places)}.")
 }

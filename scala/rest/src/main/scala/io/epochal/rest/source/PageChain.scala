@@ -26,11 +26,11 @@ final private[rest] class PageChain(
   val windows: Option[TimeWindow] = Some(pagination).collect { case windows: TimeWindow => windows }
 
   /** Whether a page's records are compared with those of the page before. */
-  private val comparesPages = list.end.repeated || windows.exists(_.within.counted(None).nonEmpty)
+  private val comparesPages = list.end.repeated || windows.exists(_.within.countedRequest(None).nonEmpty)
 
   /** Begins a poll. The pages of a time window count together, over all polls. */
   def begin(state: ChainState, now: Instant, again: Boolean): ChainState =
-    (if (again || windows.nonEmpty) state else state.recounted).copy(latest = pagination.latest(now))
+    (if (again || windows.nonEmpty) state else state.restartCount).copy(latest = pagination.latest(now))
 
   /** Whether no page follows at present. */
   def isAtEnd(state: ChainState): Boolean =
@@ -39,8 +39,8 @@ final private[rest] class PageChain(
   /** Reads the next page. */
   def next(state: ChainState): Step[Delivery] = {
     val token = state.next.token
-    val begun = if (windows.exists(_.positionAt(token).page.isEmpty)) state.recounted else state
-    if (begun.pages >= list.end.maxPages) Refuse(Conditions.TooManyPages("url" -> endpoint, "pages" -> begun.pages))
+    val from = if (windows.exists(_.positionAt(token).page.isEmpty)) state.restartCount else state
+    if (from.pages >= list.end.maxPages) Refuse(Conditions.TooManyPages("url" -> endpoint, "pages" -> from.pages))
     else {
       val isConditional = state.atEnd && (!pagination.byHeader || state.conditionalPolls < MaxConditional)
       val polls = if (isConditional && pagination.byHeader) state.conditionalPolls + 1 else 0
@@ -49,8 +49,8 @@ final private[rest] class PageChain(
         .copy(
           unless = state.validator.filter(_ => isConditional),
           endAfter = if (pagination.mayBePastEnd(token)) 1 else 0)
-      val asked = begun.copy(conditionalPolls = polls)
-      Step.Request[Delivery](call, Some(skip(state)), _ => false, answer => after(asked, answer.get))
+      val pollState = from.copy(conditionalPolls = polls)
+      Step.Request[Delivery](call, Some(skip(state)), _ => false, answer => after(pollState, answer.get))
     }
   }
 
@@ -64,11 +64,11 @@ final private[rest] class PageChain(
         nextToken <- nextToken(response)
         _ <- whereRefused(state, answer)
         _ <- whereRepeated(state, answer)
-        delivery <- moved(read, answer, nextToken)
-        ended <- ended(delivery)
-      } yield ended
+        delivery <- move(read, answer, nextToken)
+        last <- checkEnd(delivery)
+      } yield last
     else if (namesNext(response)) next(state.copy(validator = None))
-    else ended(Delivery(read, 0))
+    else checkEnd(Delivery(read, 0))
   }
 
   /** Whether a page that names itself as the next one may be the last one: if its records are those of the page before,
@@ -86,26 +86,26 @@ final private[rest] class PageChain(
   private def nextToken(response: PageResponse): Step[Option[String]] = pagination.follows(response) match {
     case Right(token) => Step.unless(nullArray(response, token).orElse(emptyPage(response))).map(_ => token)
     case Left(NoPage.Mismatch(problem)) =>
-      val records = Plural.of(response.scanned.records.toLong, "record")
+      val records = Plural.of(response.scanResult.records.toLong, "record")
       Refuse(list.errors.mismatch(s"for ${describe(response.token)}", s"$records, $problem"))
     case Left(NoPage.Absent(place, option)) =>
       Refuse(
         Conditions.ContinuationMissing(
           "url" -> endpoint,
-          "records" -> response.scanned.records,
+          "records" -> response.scanResult.records,
           "place" -> place,
           "option" -> option,
-          "fields" -> ResponseNames.fields(response.scanned),
+          "fields" -> ResponseNames.fields(response.scanResult),
           "headers" -> ResponseNames.headers(response.head)
         ))
-    case Left(part: NoPage.Incomplete) => Refuse(list.errors.incomplete(response.scanned.records.toLong, part))
+    case Left(part: NoPage.Incomplete) => Refuse(list.errors.incomplete(response.scanResult.records.toLong, part))
     case Left(NoPage.Refused(link, reason)) =>
       Refuse(Conditions.LinkRefused("url" -> endpoint, "link" -> link, "reason" -> reason))
   }
 
   /** The error of null in place of the records, if a next page of the list or window is named. */
   private def nullArray(response: PageResponse, token: Option[String]): Option[EpochalException] =
-    response.scanned.nullArray.filter(_ => windows.fold(token)(_.pageOf(token)).nonEmpty).map { pointer =>
+    response.scanResult.nullArray.filter(_ => windows.fold(token)(_.pageOf(token)).nonEmpty).map { pointer =>
       Conditions.RecordsNotFound(
         "url" -> endpoint,
         "pointer" -> pointer,
@@ -115,18 +115,18 @@ final private[rest] class PageChain(
 
   /** The error of a page without records that says that there are some. */
   private def emptyPage(response: PageResponse): Option[EpochalException] =
-    if (response.scanned.records > 0 || response.head.refusal.nonEmpty || list.end.assumed) None
+    if (response.scanResult.records > 0 || response.head.refusal.nonEmpty || list.end.assumed) None
     else
       pagination
-        .counted(response.token)
-        .flatMap(WholeList.more(response.head, response.scanned, _))
+        .countedRequest(response.token)
+        .flatMap(WholeList.more(response.head, response.scanResult, _))
         .map(says => list.errors.mismatch(s"for ${describe(response.token)}", s"0 records, and says $says"))
 
   /** A refused page is past the end only if that is proven. */
   private def whereRefused(state: ChainState, answer: PageAnswer): Step[Unit] =
     answer.head.refusal.fold(Step.nothing) { refusal =>
-      def refused = list.errors.pageRefusal(s"for ${describe(state.next.token)}", refusal)
-      isPastEnd(state).flatMap(isProven => Step.unless(Option.when(!isProven)(refused)))
+      def error = list.errors.pageRefusal(s"for ${describe(state.next.token)}", refusal)
+      isPastEnd(state).flatMap(isProven => Step.unless(Option.when(!isProven)(error)))
     }
 
   private def isPastEnd(state: ChainState): Step[Boolean] = pagination.endCheck(state.next.token) match {
@@ -163,20 +163,20 @@ final private[rest] class PageChain(
       case _ => Step.nothing
     }
 
-  private def moved(state: ChainState, answer: PageAnswer, nextToken: Option[String]): Step[Delivery] = {
-    val NextPage(token, taken) = state.next
+  private def move(state: ChainState, answer: PageAnswer, nextToken: Option[String]): Step[Delivery] = {
+    val NextPage(token, deliveredCount) = state.next
     val (page, records) = (pagination.page(endpoint, token), answer.records)
-    val delivered = fresh(state, answer)
+    val newRecords = fresh(state, answer)
     def delivery(after: ChainState) = {
-      val content = if (delivered > 0 && comparesPages) Some(answer.content) else state.content
+      val content = if (newRecords > 0 && comparesPages) Some(answer.content) else state.content
       val read = after.copy(records = Some(records), content = content)
-      Done(Delivery(read, delivered, math.max(0L, taken - records)))
+      Done(Delivery(read, newRecords, math.max(0L, deliveredCount - records)))
     }
     nextToken.map(next => pagination.page(endpoint, Some(next))) match {
       case Some(nextPage) if nextPage != page =>
         val emptyPages = if (records == 0) state.emptyPages + 1 else 0
-        val visited = if (state.visited.steps == 0) state.visited.visit(page) else Some(state.visited)
-        visited.flatMap(_.visit(nextPage)) match {
+        val guard = if (state.loopGuard.steps == 0) state.loopGuard.visit(page) else Some(state.loopGuard)
+        guard.flatMap(_.visit(nextPage)) match {
           case None =>
             Refuse(loop(s"${describe(token)} names ${describe(nextToken)} as the page after it"))
           case Some(_) if emptyPages > windows.fold(maxEmpty)(_ => list.end.maxEmptyPages) =>
@@ -188,45 +188,45 @@ final private[rest] class PageChain(
                 atEnd = false,
                 validator = None,
                 emptyPages = emptyPages,
-                visited = all))
+                loopGuard = all))
         }
-      case Some(_) if delivered > 0 && !isOther(state, answer) =>
+      case Some(_) if newRecords > 0 && !isOther(state, answer) =>
         Refuse(loop(
-          s"${describe(token)} has ${Plural.of(delivered.toLong, "new record")} and names itself as the page after it"))
+          s"${describe(token)} has ${Plural.of(newRecords.toLong, "new record")} and names itself as the page after it"))
       case _ =>
         val validator = answer.head.validator.filter(_ => list.revalidates)
         delivery(
-          state.copy(next = NextPage(token, math.max(taken, records.toLong)), atEnd = true, validator = validator))
+          state.copy(next = NextPage(token, math.max(deliveredCount, records.toLong)), atEnd = true, validator = validator))
     }
   }
 
   /** Proves that a short page at the end is the last one of its list, and not the largest that the server returns. It is
     * checked if it is larger than all that were proven; once a page was full there is nothing to check.
     */
-  private def ended(delivery: Delivery): Step[Delivery] = {
+  private def checkEnd(delivery: Delivery): Step[Delivery] = {
     val state = delivery.state
-    val NextPage(token, taken) = state.next
-    def proven(size: Long) = delivery.copy(state = state.copy(provenSize = math.max(size, state.provenSize)))
+    val NextPage(token, deliveredCount) = state.next
+    def withProvenSize(size: Long) = delivery.copy(state = state.copy(provenSize = math.max(size, state.provenSize)))
     def records(token: Option[String]) = this.records(pagination, token, _ => false).map(_.getOrElse(0))
     pagination match {
-      case pages: CountedPages if state.atEnd && pages.isShort(token, taken) && taken > state.provenSize =>
-        val after = pages.after(token, taken)
+      case pages: CountedPages if state.atEnd && pages.isShort(token, deliveredCount) && deliveredCount > state.provenSize =>
+        val after = pages.after(token, deliveredCount)
         records(Some(after.first.toString)).flatMap {
-          case 0 => Done(proven(taken))
+          case 0 => Done(withProvenSize(deliveredCount))
           case more =>
             records(token).flatMap { again =>
-              val problem = s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(taken, "record")}"
+              val problem = s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(deliveredCount, "record")}"
               // The list may have grown in between.
-              Step.unless(Option.when(again <= taken)(list.errors.mismatch(after, problem))).map(_ => delivery)
+              Step.unless(Option.when(again <= deliveredCount)(list.errors.mismatch(after, problem))).map(_ => delivery)
             }
         }
-      case pages: CountedPages if state.atEnd && token.nonEmpty => Done(proven(pages.request(token).size))
+      case pages: CountedPages if state.atEnd && token.nonEmpty => Done(withProvenSize(pages.request(token).size))
       case _                                                    => Done(delivery)
     }
   }
 
   /** Number of records at the front of the next page that were delivered. */
-  private def skip(state: ChainState): Long = math.max(state.next.taken, pagination.before(state.next.token))
+  private def skip(state: ChainState): Long = math.max(state.next.deliveredCount, pagination.before(state.next.token))
 
   private def fresh(state: ChainState, answer: PageAnswer): Int = math.max(0L, answer.records - skip(state)).toInt
 
@@ -235,7 +235,7 @@ final private[rest] class PageChain(
 
   /** Describes the page of a token, and its request. */
   private def describe(token: Option[String]): String =
-    s"${pagination.describe(token)} (${PageUrl.shown(endpoint, list.own, call(pagination, token).target)})"
+    s"${pagination.describe(token)} (${PageUrl.displayUrl(endpoint, list.own, call(pagination, token).target)})"
 
   private def loop(reason: String): EpochalException =
     Conditions.PaginationLoop("url" -> endpoint, "reason" -> reason, "pagination" -> pagination.kind)

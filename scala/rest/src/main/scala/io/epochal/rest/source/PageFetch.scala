@@ -178,9 +178,9 @@ final private[rest] class PageFetch(
     *   part of the attempt: if it throws a JsonProcessingException, the request is retried
     */
   private def fetch(into: Fetch)(check: => Unit): Unit =
-    client.call(list.planned(into.request), into.page.body) { head =>
+    client.call(list.plannedCall(into.request), into.page.body) { head =>
       into.refusal = head.refusal
-      into.page.received(head, list.shown(into.request), list)
+      into.page.recordOrigin(head, list.pageUrl(into.request), list)
       check
     }
 

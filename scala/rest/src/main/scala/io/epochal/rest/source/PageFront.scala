@@ -43,7 +43,7 @@ private[rest] object PageFront {
   private val mapper = new ObjectMapper(Json.factory)
 
   /** Reads the header and blanks it out in the page. */
-  def take(page: Body): PageFront =
+  def extract(page: Body): PageFront =
     if (page.bytes(0) != '{') Nothing
     else
       Using.resource(Json.factory.createParser(page.bytes, 0, page.length)) { json =>

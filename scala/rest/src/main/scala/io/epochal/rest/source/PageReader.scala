@@ -14,14 +14,14 @@ final private[rest] class PageReader(list: ListRequests, range: RecordRange, cli
     extends Pages {
   private val format = list.rules.format
   private val pages = new PageFetch(list, range, client, PageFetch.threads, depth)
-  private var opened: Records = NoRecords
+  private var pageRecords: Records = NoRecords
   private var at = range.from
   private var ended = false
 
   /** One past the last record that the page can have. */
   private var end = Long.MinValue
 
-  override def records: Records = opened
+  override def records: Records = pageRecords
 
   override def origin: Option[RecordOrigin] = pages.page.origin
 
@@ -77,7 +77,7 @@ final private[rest] class PageReader(list: ListRequests, range: RecordRange, cli
   }
 
   private def open(record: Long): Unit = {
-    opened = format.open(pages.page.body, list.place)
-    val _ = opened.skip(record - pages.request.first)
+    pageRecords = format.open(pages.page.body, list.place)
+    val _ = pageRecords.skip(record - pages.request.first)
   }
 }

@@ -19,13 +19,13 @@ final private[rest] class PageRequests(
     contacted: AtomicBoolean = new AtomicBoolean)
     extends AutoCloseable {
   private val other = Body.ofPage()
-  private var delivered = Option.empty[PageAnswer]
+  private var deliveredAnswer = Option.empty[PageAnswer]
 
   /** The page whose records are delivered; the caller closes it. */
   val page = new Page
 
   /** The records of that page. */
-  def blocks: Iterator[RecordBlock] = delivered.iterator.flatMap(_.blocks)
+  def blocks: Iterator[RecordBlock] = deliveredAnswer.iterator.flatMap(_.blocks)
 
   /** @throws EpochalException
     *   the refusal, or one of the HTTP conditions
@@ -44,14 +44,14 @@ final private[rest] class PageRequests(
 
   private def answer(call: HttpCall, skip: Option[Long], tolerates: EpochalException => Boolean): Option[PageAnswer] = {
     val body = if (skip.isEmpty) other else page.body
-    def scanned(head: ResponseHead) = if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L))
+    def scanBody(head: ResponseHead) = if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L))
     try {
       val answer =
-        client.call(call, body, !contacted.get)(head => new PageAnswer(call.target, head, scanned(head), body, scan))
+        client.call(call, body, !contacted.get)(head => new PageAnswer(call.target, head, scanBody(head), body, scan))
       contacted.set(true)
       if (skip.nonEmpty) {
-        delivered = Some(answer)
-        page.received(answer.head, PageUrl.shown(list.endpoint, list.own, call.target), list)
+        deliveredAnswer = Some(answer)
+        page.recordOrigin(answer.head, PageUrl.displayUrl(list.endpoint, list.own, call.target), list)
       }
       Some(answer)
     } catch { case error: EpochalException if tolerates(error) => None }

@@ -25,5 +25,5 @@ final private[rest] case class PageResponse(
     emptyEnds: Boolean,
     repeatEnds: Boolean) {
   def head: ResponseHead = answer.head
-  def scanned: ScannedPage = answer.scanned
+  def scanResult: ScannedPage = answer.scanResult
 }

@@ -27,16 +27,16 @@ private[rest] object PageUrl {
     *   the address
     */
   def of(endpoint: Endpoint, target: String, url: String): Either[NoPage, String] = {
-    def refused(reason: String) = NoPage.Refused(Redaction.text(Redaction.url(url)).take(200), reason)
+    def refusal(reason: String) = NoPage.Refused(Redaction.text(Redaction.url(url)).take(200), reason)
     for {
-      absolute <- Try(endpoint.resolve(target, url)).toEither.left.map(_ => refused("it is not a URL"))
+      absolute <- Try(endpoint.resolve(target, url)).toEither.left.map(_ => refusal("it is not a URL"))
       _ <- Either.cond(
         sameOrigin(endpoint.base, absolute),
         (),
-        refused(s"it leads to another server than ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
+        refusal(s"it leads to another server than ${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}"))
     } yield {
       val path = Option(absolute.getRawPath).filter(_.nonEmpty).getOrElse("/")
-      closed(endpoint, path + Option(absolute.getRawQuery).fold("")("?" + _))
+      storableForm(endpoint, path + Option(absolute.getRawQuery).fold("")("?" + _))
     }
   }
 
@@ -57,8 +57,8 @@ private[rest] object PageUrl {
   }
 
   /** The form of a request target that may be stored. */
-  def closed(endpoint: Endpoint, target: String): String = {
-    val own = parameters(endpoint.target("")).filter(_.contains('=')).map(decoded)
+  def storableForm(endpoint: Endpoint, target: String): String = {
+    val own = parameters(endpoint.target("")).filter(_.contains('=')).map(decode)
     mapParameters(target) { pair =>
       val name = nameOf(pair)
       if (endpoint.credential.exists(alike(_, name))) None
@@ -76,13 +76,13 @@ private[rest] object PageUrl {
     def number(all: Seq[(String, String)], one: (String, String)) =
       all.filter(_._1 == one._1).indexOf(one)
     def same(one: (String, String)) = values.contains(one._2)
-    def known(one: (String, String)) =
+    def isOurs(one: (String, String)) =
       same(one) && (one._2.length >= HttpSettings.ShortestSecret || alike(one._1, name))
     own
       .find(one => one._1 == name && same(one))
       .map(one => s"${number(own, one)}")
-      .orElse(own.find(known).map(one => s"param:${Endpoint.encode(one._1)}:${number(own, one)}"))
-      .orElse(headers.find(known).map(one => s"header:${Endpoint.encode(one._1)}:${number(headers, one)}"))
+      .orElse(own.find(isOurs).map(one => s"param:${Endpoint.encode(one._1)}:${number(own, one)}"))
+      .orElse(headers.find(isOurs).map(one => s"header:${Endpoint.encode(one._1)}:${number(headers, one)}"))
   }
 
   /** Whether two names may mean the same, as `api_key`, `apiKey` and `API-Key`. */
@@ -92,7 +92,7 @@ private[rest] object PageUrl {
   }
 
   /** The address of a page without possible secrets: user info and own parameters. */
-  def shown(endpoint: Endpoint, own: OwnParameters, target: String): String = {
+  def displayUrl(endpoint: Endpoint, own: OwnParameters, target: String): String = {
     val page = mapParameters(target)(pair => Option.when(!own.has(pair))(pair))
     s"${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}$page"
   }
@@ -105,10 +105,10 @@ private[rest] object PageUrl {
     */
   private def sameOrigin(ours: URI, theirs: URI): Boolean = {
     val scheme = String.valueOf(theirs.getScheme).toLowerCase(Locale.ROOT)
-    val secured =
+    val isUpgrade =
       ours.getScheme == "https" && scheme == "http" && Endpoint.port(ours) == 443 && Endpoint.port(theirs) == 80
     theirs.getHost != null && theirs.getHost.equalsIgnoreCase(ours.getHost) &&
-    (secured || scheme == ours.getScheme && Endpoint.port(theirs) == Endpoint.port(ours))
+    (isUpgrade || scheme == ours.getScheme && Endpoint.port(theirs) == Endpoint.port(ours))
   }
 
   private def parameters(target: String): Seq[String] =
@@ -123,12 +123,12 @@ private[rest] object PageUrl {
   }
 
   /** The name of a parameter. */
-  def nameOf(pair: String): String = decoded(pair)._1
+  def nameOf(pair: String): String = decode(pair)._1
 
   /** The possible values of a parameter: not all servers encode a plus sign. */
-  def values(pair: String): Seq[String] = Seq(decoded(pair)._2, decoded(pair.replace("+", "%2B"))._2).distinct
+  def values(pair: String): Seq[String] = Seq(decode(pair)._2, decode(pair.replace("+", "%2B"))._2).distinct
 
-  private def decoded(pair: String): (String, String) =
+  private def decode(pair: String): (String, String) =
     (text(pair.takeWhile(_ != '=')), text(pair.dropWhile(_ != '=').drop(1)))
 
   private def text(part: String): String = Try(URLDecoder.decode(part, UTF_8)).getOrElse(part)

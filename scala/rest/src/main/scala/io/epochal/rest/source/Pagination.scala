@@ -11,7 +11,7 @@ import io.epochal.rest.http.Endpoint
   */
 sealed trait Pagination extends Paging {
   override def isCounted: Boolean = true
-  override def chained: ChainedPagination = CountedPages(this)
+  override def asChain: ChainedPagination = CountedPages(this)
 
   /** Maximum records of a response. */
   def pageSize: Long

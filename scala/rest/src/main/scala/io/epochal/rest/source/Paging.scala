@@ -9,7 +9,7 @@ trait Paging extends Serializable {
   def kind: String
 
   /** The same pages, each requested after the one before. */
-  def chained: ChainedPagination
+  def asChain: ChainedPagination
 
   /** Whether pages are selected by the number of a record. */
   def isCounted: Boolean = false

@@ -65,19 +65,19 @@ private[rest] object PagingOptions extends SecretOptionList {
   private[rest] val inBodies: Seq[OptionSpec[_]] =
     Seq(NextCursor, NextUrl, Connection, HasMore, LastPage, KeyField, WindowOptions.Overlap, WindowOptions.KeyColumns)
 
-  private val counted = PageSize +: KeyField +: EndOfList +: CountingOptions.all
+  private val countingOptions = PageSize +: KeyField +: EndOfList +: CountingOptions.all
   private val cursors = Seq(CursorParam, CursorHeader, BodyOptions.Cursor, FirstCursor)
-  private val chained = Seq(HasMore, LastPage, PollOptions.MaxPages)
+  private val chainOptions = Seq(HasMore, LastPage, PollOptions.MaxPages)
 
   /** The options that only some kinds of pagination have. */
   private val kinds: Map[String, Seq[OptionSpec[_]]] = Map(
     "none" -> Seq(KeyField, CountingOptions.Drift, EndOfList),
-    "offset" -> (Seq(OffsetParam, LimitParam, BodyOptions.Offset, BodyOptions.Limit) ++ counted),
-    "page" -> (Seq(PageParam, PageSizeParam, BodyOptions.Page, BodyOptions.Limit, FirstPage) ++ counted),
-    "cursor" -> (Seq(NextCursor, NextCursorHeader, EndOfList, EmptyPages) ++ cursors ++ chained),
-    "keyset" -> (KeyField +: (cursors ++ chained)),
-    "link" -> (Seq(LinkRel, EndOfList, EmptyPages) ++ chained),
-    "next-url" -> (Seq(NextUrl, EndOfList, EmptyPages) ++ chained),
+    "offset" -> (Seq(OffsetParam, LimitParam, BodyOptions.Offset, BodyOptions.Limit) ++ countingOptions),
+    "page" -> (Seq(PageParam, PageSizeParam, BodyOptions.Page, BodyOptions.Limit, FirstPage) ++ countingOptions),
+    "cursor" -> (Seq(NextCursor, NextCursorHeader, EndOfList, EmptyPages) ++ cursors ++ chainOptions),
+    "keyset" -> (KeyField +: (cursors ++ chainOptions)),
+    "link" -> (Seq(LinkRel, EndOfList, EmptyPages) ++ chainOptions),
+    "next-url" -> (Seq(NextUrl, EndOfList, EmptyPages) ++ chainOptions),
     "graphql" -> (BodyOptions.ofGraphQl ++ Seq(Connection, EmptyPages, PollOptions.MaxPages)),
     "time-window" -> (WindowOptions.all :+ PollOptions.MaxPages)
   )
@@ -105,7 +105,7 @@ private[rest] object PagingOptions extends SecretOptionList {
     } yield paging
   }
 
-  private def window(values: OptionValues, within: Paging): ChainedPagination = within.chained match {
+  private def window(values: OptionValues, within: Paging): ChainedPagination = within.asChain match {
     case pages: CountedPages => pages.copy(flag = flag(values))
     case other               => other
   }
@@ -129,9 +129,9 @@ private[rest] object PagingOptions extends SecretOptionList {
       values: OptionValues,
       paging: Paging,
       call: PageCall,
-      taken: Set[String]): Either[EpochalException, Unit] =
+      userParameters: Set[String]): Either[EpochalException, Unit] =
     (if (call.inUrl) paging.parameters else Nil)
-      .find(taken)
+      .find(userParameters)
       .map(name =>
         values.conflict(
           s"{option:pagination=${paging.kind}}, the parameter '$name'",
@@ -158,7 +158,7 @@ private[rest] object PagingOptions extends SecretOptionList {
         case Some(header) => Right(ChainedPagination.InHeader(header))
         case None         => values.required(NextCursor).flatMap(inBody(values, _))
       }
-      paging <- sent(values, from, "cursor")
+      paging <- byCursor(values, from, "cursor")
     } yield paging
 
   /** A cursor in the last or the first record is found like a key. */
@@ -194,9 +194,9 @@ private[rest] object PagingOptions extends SecretOptionList {
   private def keyset(values: OptionValues): Either[EpochalException, ChainedPagination] =
     values
       .required(KeyField)
-      .flatMap(pointer => sent(values, ChainedPagination.InRecord(pointer, isFirst = false), "keyset"))
+      .flatMap(pointer => byCursor(values, ChainedPagination.InRecord(pointer, isFirst = false), "keyset"))
 
-  private def sent(
+  private def byCursor(
       values: OptionValues,
       from: CursorFrom,
       kind: String): Either[EpochalException, ChainedPagination] = {
@@ -231,13 +231,13 @@ private[rest] object PagingOptions extends SecretOptionList {
   private def ofKind(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
     val ours = kinds(kind) ++ (if (kind == "time-window") ofWindows(values(WindowOptions.WindowPagination)) else Nil) ++
       Option.when(values.isSet(SinceOptions.Field))(WindowOptions.KeyColumns)
-    val misplaced = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
-    ensure(misplaced.isEmpty) {
+    val foreignOptions = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
+    ensure(foreignOptions.isEmpty) {
 
-      val needed = kinds.collect { case (other, specs) if misplaced.exists(specs.contains) => other }.toSeq.sorted
+      val otherKinds = kinds.collect { case (other, specs) if foreignOptions.exists(specs.contains) => other }.toSeq.sorted
       values.conflict(
-        s"{option:pagination=$kind}, ${misplaced.map(_.reference).mkString(", ")}",
-        s"Set {option:pagination=${needed.mkString(" or ")}}, or leave ${misplaced.map(_.reference).mkString(", ")} out.")
+        s"{option:pagination=$kind}, ${foreignOptions.map(_.reference).mkString(", ")}",
+        s"Set {option:pagination=${otherKinds.mkString(" or ")}}, or leave ${foreignOptions.map(_.reference).mkString(", ")} out.")
     }
   }
 
@@ -249,9 +249,9 @@ private[rest] object PagingOptions extends SecretOptionList {
   private def pointersOutside(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val records = RecordOptions.array(values).getOrElse("")
     val pointers = paging match {
-      // Bodies of other formats are rejected by `followed`; those of another shape are searched as a whole.
+      // Bodies of other formats are rejected by `checkBodyFormat`; those of another shape are searched as a whole.
       case _ if values(RecordOptions.Format) != "json" || RecordOptions.array(values).isEmpty => Nil
-      case chained: ChainedPagination                                                         => chained.pointers
+      case chain: ChainedPagination                                                         => chain.pointers
       case _ => values.get(CountingOptions.TotalCount).toSeq
     }
     pointers

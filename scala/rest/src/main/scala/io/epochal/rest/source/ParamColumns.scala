@@ -42,7 +42,7 @@ private[rest] object ParamColumns {
     rules.origin.filterNot(column => OriginColumns.all.exists(_.name == column.name))
 
   /** The options with the types that a schema gives to these columns. */
-  def typed(options: RestOptions, schema: Seq[StructField]): RestOptions = {
+  def withTypes(options: RestOptions, schema: Seq[StructField]): RestOptions = {
     val types = schema.map(field => field.name -> field.dataType).toMap
     val columns = of(options.rules)
     withOrigin(

@@ -18,7 +18,7 @@ private[rest] object Placeholders extends SecretOptionList {
   val Name = "[A-Za-z_][A-Za-z0-9_]*"
 
   /** Names of the paging placeholders in a request's body. */
-  val Taken: Set[String] =
+  val Reserved: Set[String] =
     Set("offset", "limit", "page", "pageSize", "cursor", "windowFrom", "windowTo", PageCall.SinceValue)
 
   private val Place = s"\\$$\\{($Name)}".r
@@ -31,7 +31,7 @@ private[rest] object Placeholders extends SecretOptionList {
     Place.replaceAllIn(text, place => Regex.quoteReplacement(params(place.group(1)).fold(place.matched)(encode)))
 
   /** The options with placeholders replaced; unknown ones stay. */
-  def filled(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
+  def fillOptions(raw: Map[String, String], params: Map[String, String]): Map[String, String] = {
     val contentType = contentTypeOf(raw)
     raw.map { case (name, text) =>
       name -> encoding(name, contentType).fold(text)(fill(text, params.get)(_))
@@ -58,7 +58,7 @@ private[rest] object Placeholders extends SecretOptionList {
     * @param source
     *   where each name gets its value, for a message
     */
-  def checked(
+  def check(
       raw: Map[String, String],
       option: String,
       available: Set[String],
@@ -92,7 +92,7 @@ private[rest] object Placeholders extends SecretOptionList {
     if (isUrl(name)) Some(Endpoint.encode)
     else if (isParam(name)) Some(identity)
     else if (isHeader(name)) Some(header)
-    else if (isBody(name)) Some(PageCall.encoded(contentType, _))
+    else if (isBody(name)) Some(PageCall.encode(contentType, _))
     else None
 
   private def places(raw: Map[String, String], select: String => Boolean): Set[String] =

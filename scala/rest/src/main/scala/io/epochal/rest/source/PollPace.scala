@@ -9,10 +9,10 @@ import io.epochal.kit.source.Extent
   *
   * @param interval
   *   that time. None: a second, doubled up to half a minute by each poll that is charged and finds no new record
-  * @param charged
+  * @param chargedRequests
   *   the number of responses that an API counts against its limits: all but 304
   */
-final private[rest] class PollPace(interval: Option[Duration], clock: Clock, charged: () => Long) {
+final private[rest] class PollPace(interval: Option[Duration], clock: Clock, chargedRequests: () => Long) {
 
   /** Start of the poll that found the end; None while the end is unknown. */
   private var endSeen = Option.empty[Instant]
@@ -23,26 +23,26 @@ final private[rest] class PollPace(interval: Option[Duration], clock: Clock, cha
 
   /** Polls for at most `most` records after `start`.
     *
-    * @param known
+    * @param knownExtent
     *   the extent found by polls
     * @param poll
     *   gets the maximum
     */
-  def apply[A](known: => Option[Extent], start: Long, most: Long)(poll: Long => A): A = {
+  def apply[A](knownExtent: => Option[Extent], start: Long, most: Long)(poll: Long => A): A = {
     val now = clock.instant()
-    val toEnd = known.filter(_.exact).map(extent => math.max(0L, extent.exists - start))
-    val resting = endSeen.exists(seen => !now.isBefore(seen) && now.isBefore(seen.plus(rest)))
-    val before = charged()
-    val found = poll(toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
+    val toEnd = knownExtent.filter(_.exact).map(extent => math.max(0L, extent.exists - start))
+    val resting = endSeen.exists(end => !now.isBefore(end) && now.isBefore(end.plus(rest)))
+    val before = chargedRequests()
+    val result = poll(toEnd.filter(_ => resting).fold(most)(math.min(most, _)))
     // A known end that no poll has seen here was found by reading ahead, while a batch ran.
     if (!resting && (toEnd.forall(_ < most) || endSeen.isEmpty)) {
-      endSeen = Option.when(known.exists(_.exact))(now)
-      val seen = known.map(_.exists)
-      val idle = seen == records && charged() > before
-      records = seen
+      endSeen = Option.when(knownExtent.exists(_.exact))(now)
+      val total = knownExtent.map(_.exists)
+      val idle = total == records && chargedRequests() > before
+      records = total
       rest = PollPace.pause(interval, rest, idle)
     }
-    found
+    result
   }
 }
 

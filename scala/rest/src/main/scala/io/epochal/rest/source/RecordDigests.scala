@@ -35,11 +35,11 @@ final private[source] class RecordDigests(list: ListRequests) {
   }
 
   private def digest(record: Array[Byte]): String = {
-    val described = list.rules.format match {
+    val content = list.rules.format match {
       case _: RecordFormat.Csv => record
       case _                   => Try(canonical(record)).getOrElse(record)
     }
-    Sha256.hex(described, 8)
+    Sha256.hex(content, 8)
   }
 
   /** Equal for records that differ only in white space, escapes and field order. */

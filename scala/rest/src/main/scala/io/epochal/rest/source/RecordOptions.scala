@@ -21,8 +21,8 @@ import io.epochal.rest.http.BodyRules
 /** The options that decide how responses become rows. */
 private[rest] object RecordOptions extends SecretOptionList {
 
-  private val shared = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
-  import shared.{CorruptColumn, Mode, RequireColumns, RescuedColumn, Separator}
+  private val sharedOptions = new SharedRecordOptions("mode", standard = "FAILFAST", csv = "bodyFormat=csv")
+  import sharedOptions.{CorruptColumn, Mode, RequireColumns, RescuedColumn, Separator}
 
   val Format = option("bodyFormat", OptionType.oneOf("json", "ndjson", "csv"), Some("json"))(
     "Format of responses; json holds an array of records.")
@@ -40,7 +40,7 @@ private[rest] object RecordOptions extends SecretOptionList {
     "JSON Pointer within each element to the record. Unset: the element (bodyFormat=json).")
   val MissingRecords = option("missingRecords", OptionType.oneOf("fail", "empty"), Some("fail"))(
     "Whether a response without the array of records, or with an empty body, fails or is an empty page (bodyFormat=json).")
-  also(shared.Separator): Unit
+  also(sharedOptions.Separator): Unit
   val Header = option("header", OptionType.boolean, Some(true))(
     "Whether each response's first line names the fields; if not, they follow the schema's order (bodyFormat=csv).")
   val NullValue = option("nullValue", OptionType.string, sample = Some("NA"))(
@@ -58,7 +58,7 @@ private[rest] object RecordOptions extends SecretOptionList {
       origin <- metadata(values)
       rules = RecordRules(
         format,
-        shared.mode(values),
+        sharedOptions.mode(values),
         values.get(RescuedColumn),
         origin,
         values.get(MaxRecordBytes),
@@ -74,7 +74,7 @@ private[rest] object RecordOptions extends SecretOptionList {
     } yield rules
 
   /** Rejects options that look for the next page or for keys in bodies other than JSON. */
-  private[rest] def followed(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
+  private[rest] def checkBodyFormat(values: OptionValues, paging: Paging): Either[EpochalException, Unit] = {
     val looksInside = paging match {
       case windows: TimeWindow      => windows.keyed || windows.pointers.nonEmpty || windows.key.nonEmpty
       case pages: ChainedPagination => pages.pointers.nonEmpty || pages.key.nonEmpty
@@ -123,7 +123,7 @@ private[rest] object RecordOptions extends SecretOptionList {
         .toLeft(())
       _ <- values.only(Separator, Header, NullValue)(kind == "csv", "{option:bodyFormat=csv}")
       _ <- values.only(RequireColumns)(kind != "csv", "{option:bodyFormat=json} or {option:bodyFormat=ndjson}")
-      separator <- shared.separator(values)
+      separator <- sharedOptions.separator(values)
       tolerant = values(Mode) != "FAILFAST"
     } yield kind match {
       case "ndjson" => RecordFormat.Ndjson(tolerant)

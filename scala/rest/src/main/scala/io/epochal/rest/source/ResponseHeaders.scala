@@ -15,5 +15,5 @@ private[rest] object ResponseHeaders {
       .map { case (name, value) => name.toLowerCase(Locale.ROOT) -> value }
       .filterNot { case (name, _) => Secret.matches(name) }
       .groupMapReduce(_._1)(_._2)((one, other) => s"$one, $other")
-      .map { case (name, text) => name -> own.masked(text) }
+      .map { case (name, text) => name -> own.mask(text) }
 }

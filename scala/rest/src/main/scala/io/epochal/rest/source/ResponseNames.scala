@@ -9,14 +9,14 @@ import io.epochal.rest.http.ResponseHead
 private[rest] object ResponseNames {
 
   /** The fields around the records. */
-  def fields(scanned: ScannedPage): String = listed(scanned.outline.map(_._1))
+  def fields(scanResult: ScannedPage): String = listOf(scanResult.outline.map(_._1))
 
   def headers(response: ResponseHead): String =
-    listed(response.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
+    listOf(response.all.map(_._1).distinctBy(lower).filterNot(name => Usual(lower(name))))
 
   private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
 
-  private def listed(names: Seq[String]): String =
+  private def listOf(names: Seq[String]): String =
     if (names.isEmpty) "none" else names.take(Shown).mkString(", ") + (if (names.size > Shown) ", …" else "")
 
   private val Shown = 24

@@ -32,7 +32,7 @@ private[rest] object RestJournal {
     val buffer = new Body
     journal.read(segments, from, until, KeysNeeded) { (slice, bytes) =>
       System.arraycopy(bytes, 0, buffer.reserve(slice.frame.length), 0, slice.frame.length)
-      PageFront.take(buffer): Unit
+      PageFront.extract(buffer): Unit
       page(buffer.bytes, buffer.length, slice.skip, slice.take)
     }
   }

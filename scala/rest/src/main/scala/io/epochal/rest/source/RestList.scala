@@ -24,6 +24,6 @@ final private[rest] class RestList(
   /** Limits how often the end of the list is polled. Time windows, whose length limits that, are polled at each trigger. */
   def pace: PollPace = {
     val unset = Option.when(options.requests.paging.isInstanceOf[TimeWindow])(Duration.ZERO)
-    new PollPace(options.values.get(PollOptions.RefreshInterval).orElse(unset), clock, () => counters.charged)
+    new PollPace(options.values.get(PollOptions.RefreshInterval).orElse(unset), clock, () => counters.chargedRequests)
   }
 }

@@ -33,14 +33,14 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
         list.next.foreach { page =>
           val next = fields.putObject("next")
           page.token.foreach(next.put("token", _))
-          next.put("taken", page.taken)
+          next.put("taken", page.deliveredCount)
         }
       case OfMembers(_, segments, log) =>
         Segment.writeAll(segments, fields)
         Segment.writeAll(log, fields.putObject("positions"))
       case FannedOut(_) =>
         val members = fields.putArray("members")
-        position.ordered.foreach { case (params, list) =>
+        position.listsInOrder.foreach { case (params, list) =>
           val member = members.addObject()
           val names = member.putObject("params")
           params.toSeq.sorted.foreach { case (name, value) => names.put(name, value) }
@@ -51,8 +51,8 @@ object RestOffset extends OffsetFormat[RestPosition](RestOptions.Format, version
     if (position.marks.nonEmpty) {
       val marks = fields.putArray("marks")
       position.marks.foreach { mark =>
-        val written = marks.addObject().put("record", mark.record).put("digest", mark.digest)
-        if (mark.of.nonEmpty) written.put("of", mark.of)
+        val node = marks.addObject().put("record", mark.record).put("digest", mark.digest)
+        if (mark.of.nonEmpty) node.put("of", mark.of)
       }
     }
   }

@@ -44,14 +44,14 @@ final case class RestOptions(
   /** The lists whose positions are in a [[MemberLog]]: those that records of a parent name, or one that is read again at
     * each poll.
     */
-  def polled: Option[Lineage] =
+  def polledLineage: Option[Lineage] =
     lineage.orElse(since.filter(_ => fanOut.isEmpty).map(_ => Lineage.ofOneList(this)))
 
   /** The option by which it has several lists. */
   def severalBy: Option[String] = lineage.map(_ => "parent.url").orElse(fanOut.map(_ => "partitionParams"))
 
   /** The requests of a batch read, and of a stream's first poll. */
-  def first: RestOptions = since.fold(this)(one => copy(requests = one.asked(requests, one.first)))
+  def first: RestOptions = since.fold(this)(one => copy(requests = one.passRequests(requests, one.first)))
 
   /** Whether a list that a parent's record names is skipped if the API no longer has it. */
   def skipsGone: Boolean = values(Lineage.OnMemberGone) == "skip"
@@ -60,11 +60,11 @@ final case class RestOptions(
   def restarts: Boolean = values.get(CountingOptions.Drift).contains("restart")
 
   /** Whether it can be read continuously: the pages of one list are received into the journal. */
-  def followed: Boolean = fanOut.isEmpty && polled.isEmpty && journal
+  def followed: Boolean = fanOut.isEmpty && polledLineage.isEmpty && journal
 
   /** A copy in which these are the names of a row's values, unless responses have them. */
-  private[rest] def named(names: Seq[String]): RestOptions =
-    copy(requests = requests.named(names))
+  private[rest] def withRowNames(names: Seq[String]): RestOptions =
+    copy(requests = requests.withRowNames(names))
 
   override def toString: String = s"RestOptions($source)"
 }
@@ -106,13 +106,13 @@ object RestOptions extends SecretOptionList {
         .left
         .map(group.invalid(Url, Redaction.url(values(Url)), _))
       pageCall <- PageCall.read(values, paging, values.family(RequestOptions.Headers))
-      taken = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
-      _ <- PagingOptions.ownParameters(values, paging, pageCall, taken)
+      userParameters = values.family(RequestOptions.Params).keySet ++ Endpoint.parameters(values(Url))
+      _ <- PagingOptions.ownParameters(values, paging, pageCall, userParameters)
       rules <- RecordOptions.rules(values)
       errors <- BodyRules.read(values, Option.when(paging.kind == "graphql")(BodyRules.GraphQl))
       _ <- CountingOptions.check(values)
-      _ <- RecordOptions.followed(values, paging)
-      since <- SinceOptions.read(values, paging, taken ++ paging.parameters)
+      _ <- RecordOptions.checkBodyFormat(values, paging)
+      since <- SinceOptions.read(values, paging, userParameters ++ paging.parameters)
       _ <- values.consistent(!values(InferSchema) || !values.isSet(Schema))(
         "{option:schema}, {option:inferSchema=true}",
         "Give the schema, or let it be inferred.")

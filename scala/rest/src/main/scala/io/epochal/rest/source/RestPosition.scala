@@ -29,7 +29,7 @@ sealed trait RestPosition extends Product with Serializable {
   def of(list: Map[String, String]): RestPosition = lists.getOrElse(list, RestPosition.First)
 
   /** The lists, always in the same order. */
-  def ordered: Seq[(Map[String, String], RestPosition)] = {
+  def listsInOrder: Seq[(Map[String, String], RestPosition)] = {
     import scala.math.Ordering.Implicits.seqOrdering
     lists.toSeq.sortBy { case (params, _) => params.toSeq.sorted }
   }

@@ -29,7 +29,7 @@ import io.epochal.rest.http.{HttpClient, HttpCounters}
 final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) {
 
   /** The schema that was inferred for the next table. */
-  private var inferred = Option.empty[StructType]
+  private var inferredSchema = Option.empty[StructType]
 
   private val columns = new RecordSchema(RestOptions.Format)
 
@@ -39,22 +39,22 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   override protected def schema(options: RestOptions): StructType = options.values.get(RestOptions.Schema) match {
     case Some(ddl) => columns.parse(ddl).fold(throw _, identity)
     case None if options.values(RestOptions.InferSchema) =>
-      inferred = Some(
+      inferredSchema = Some(
         infer(options.lineage.fold(options.fanOut.fold(options)(_.first(options)).first.requests)(firstMember)))
-      inferred.get
+      inferredSchema.get
     case None => throw Conditions.SchemaRequired("format" -> RestOptions.Format)
   }
 
   override protected def table(schema: StructType, options: RestOptions): Table = {
-    if (options.values(RestOptions.InferSchema) && !inferred.contains(schema))
+    if (options.values(RestOptions.InferSchema) && !inferredSchema.contains(schema))
       throw RestOptions.group
         .conflict(".schema(...), {option:inferSchema=true}", "Give the schema, or let it be inferred.")
-    val typed = ParamColumns.typed(options, schema)
-    val all = columns.of(schema, options.values.get(RestOptions.Schema), typed.rules).fold(throw _, identity)
+    val typedOptions = ParamColumns.withTypes(options, schema)
+    val all = columns.of(schema, options.values.get(RestOptions.Schema), typedOptions.rules).fold(throw _, identity)
     new SourceTable(
       s"${RestOptions.Format} ${options.requests.endpoint}",
       all,
-      () => new RestScanBuilder(typed.named(all.fieldNames.toSeq.diff(typed.rules.apart.map(_.name))), all),
+      () => new RestScanBuilder(typedOptions.withRowNames(all.fieldNames.toSeq.diff(typedOptions.rules.apart.map(_.name))), all),
       options.followed)
   }
 
@@ -62,7 +62,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   private def firstMember(lineage: Lineage): ListRequests =
     Using
       .resource(new MemberRequests(lineage, new HttpCounters, Clock.systemUTC(), 1))(new MemberBatch(_).first())
-      .getOrElse(throw failed(lineage.leaf.template.requests, "its parent names no list with records"))
+      .getOrElse(throw inferenceFailure(lineage.leaf.template.requests, "its parent names no list with records"))
 
   /** Requests the first page in the calling thread and lets Spark infer the schema of its records.
     *
@@ -71,20 +71,20 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     */
   private def infer(requests: ListRequests): StructType = {
     val call = requests.paging match {
-      case chained: ChainedPagination => requests.pageCall.of(requests.endpoint, chained, None)
+      case chain: ChainedPagination => requests.pageCall.of(requests.endpoint, chain, None)
       case _                          => requests.call(requests.pagination.request(0))
     }
     Using.resource(Body.ofPage()) { body =>
       val records = Using.resource(new HttpClient(requests.http, new HttpCounters)) { client =>
         client.call(call, body, first = true)(_ => requests.scan().read(body).records)
       }
-      if (records == 0) throw failed(requests, "it has no records")
+      if (records == 0) throw inferenceFailure(requests, "it has no records")
       SchemaInference
         .of(requests.rules.format, body, requests.place)
-        .fold(reason => throw failed(requests, reason), identity)
+        .fold(reason => throw inferenceFailure(requests, reason), identity)
     }
   }
 
-  private def failed(requests: ListRequests, reason: String): EpochalException =
+  private def inferenceFailure(requests: ListRequests, reason: String): EpochalException =
     Conditions.SchemaInferenceFailed("format" -> RestOptions.Format, "url" -> requests.endpoint, "reason" -> reason)
 }

@@ -41,9 +41,9 @@ final private[rest] class RestReaderFactory(
       case (JournalPartition(slices), _, Some(store)) =>
         val params = new ParamColumns(requests.rules, reading)
         new JournalPages(requests, slices.iterator, store, params.origin)
-      case (ChainPartition(until, share), chained: ChainedPagination, _) =>
+      case (ChainPartition(until, share), chain: ChainedPagination, _) =>
         val client = new HttpClient(requests.http, counts, share.getOrElse(requests.http.budget))
-        new ChainPages(requests, chained, client, until)
+        new ChainPages(requests, chain, client, until)
       case _ => throw new IllegalArgumentException(s"not a partition of ${RestOptions.Format}: $partition")
     }
     new RestReader(requests, reading, pages, counts, counters)

@@ -150,7 +150,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     pages.blocks
       .flatMap(block => keys.fold(Option(block))(_.fresh(block)))
       .foreach(add(tail, budget)(_, pages.page.origin))
-    tail.cursor.copy(next = Some(pages.nextPage(keys.fold(Seq.empty[SeenWindow])(_.seen))))
+    tail.cursor.copy(next = Some(pages.nextPage(keys.fold(Seq.empty[SeenWindow])(_.seenWindows))))
   }
 
   private def readerAfter(tail: RestJournal.Tail): ListReader = {
@@ -162,7 +162,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   /** The keys of records that later windows may return again, from the journalled records of earlier windows. */
   private def keysBefore(windows: TimeWindow, page: NextPage, tail: RestJournal.Tail): Option[WindowKeys] = {
     val position = page.token.flatMap(WindowPosition.parse)
-    val seenWindows = position.fold(Seq.empty[SeenWindow])(_.seen)
+    val seenWindows = position.fold(Seq.empty[SeenWindow])(_.seenWindows)
     if (!windows.keyed && seenWindows.nonEmpty && position.exists(_.page.nonEmpty))
       throw RestOptions.group.conflict(
         "{option:overlap=0s}, an offset within a window that overlaps the one before",
@@ -283,7 +283,7 @@ final private[rest] class RestPositions(paging: Paging) extends JournalPositions
   /** Segments with undelivered records, or with records that later windows may return again. */
   override def needed(position: RestPosition): Seq[Segment] = {
     val token = if (paging.isInstanceOf[TimeWindow]) cursor(position).next.flatMap(_.token) else None
-    val window = token.flatMap(WindowPosition.parse).flatMap(_.seen.headOption)
+    val window = token.flatMap(WindowPosition.parse).flatMap(_.seenWindows.headOption)
     val first = window.fold(position.records)(oldest => math.min(position.records, oldest.record))
     segments(position).getOrElse(Nil).filter(_.until > first)
   }

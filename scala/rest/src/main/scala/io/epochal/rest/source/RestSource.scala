@@ -63,8 +63,8 @@ private[rest] class RestSource(
 
   private def isOurs(position: RestPosition): Boolean = position.isFirst || (position match {
     case RestPosition.FannedOut(lists) => options.fanOut.nonEmpty && lists.values.forall(isOfList)
-    case _: RestPosition.OfMembers     => options.polled.nonEmpty
-    case list                          => options.polled.isEmpty && options.fanOut.isEmpty && isOfList(list)
+    case _: RestPosition.OfMembers     => options.polledLineage.nonEmpty
+    case list                          => options.polledLineage.isEmpty && options.fanOut.isEmpty && isOfList(list)
   })
 
   private def isOfList(position: RestPosition): Boolean = position.isFirst || (position match {
@@ -194,7 +194,7 @@ final private class RestBatch(options: RestOptions, reading: RecordReading, spar
   override def planInputPartitions(): Array[InputPartition] = QueryStop.guard(partitions)
 
   private def of(options: RestOptions, tasks: Int): Array[InputPartition] = options.requests.paging match {
-    case chained: ChainedPagination => Array(ChainPartition(chained.latest(Instant.now())))
+    case chain: ChainedPagination => Array(ChainPartition(chain.latest(Instant.now())))
     case _ =>
       val records = Using.resource(new RestFrontier(options, counters))(_.exists(0, Long.MaxValue))
       RestPlan.partitions(options, 0, records, tasks)

@@ -43,7 +43,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
   }
 
   private def of(options: RestOptions, store: HadoopFileStore, parts: => Int): Supply[RestPosition] =
-    if (options.polled.nonEmpty) members(options, options.polled.get, store, parts)
+    if (options.polledLineage.nonEmpty) members(options, options.polledLineage.get, store, parts)
     else if (options.journal) journalSupply(options, store, None, parts)
     else new LiveSupply(new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, None, parts))
 
@@ -62,7 +62,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
       codec.map(Feeding(new FeedLog(store, options.source), _, pause, options.values(PollOptions.MaxJournalBytes)))
     val list = new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, feeding, parts)
     options.requests.paging match {
-      case chained: ChainedPagination => new ChainSupply(list, chained)
+      case chain: ChainedPagination => new ChainSupply(list, chain)
       case _                          => new CountedSupply(list)
     }
   }
@@ -130,7 +130,7 @@ final private[rest] class FanOutSupply(
   override def paused: Boolean = members.values.exists(_.supply.paused)
 
   override def partitions(start: RestPosition, end: RestPosition): Array[InputPartition] = {
-    val moved = end.ordered.filter { case (params, to) => to.records > start.of(params).records }
+    val moved = end.listsInOrder.filter { case (params, to) => to.records > start.of(params).records }
     reading = math.max(1, moved.size)
     val parts = moved.flatMap { case (params, to) =>
       val member = this.member(params)

@@ -44,7 +44,7 @@ final private[rest] case class Since(
 
   /** The value of a record; None if it is not of the format, or cannot be compared with an earlier one. */
   def read(record: JsonNode, earlier: Option[SinceValue]): Option[SinceValue] =
-    value(record.at(pointer)).filter(found => earlier.forall(_.getClass == found.getClass))
+    value(record.at(pointer)).filter(next => earlier.forall(_.getClass == next.getClass))
 
   private def value(node: JsonNode): Option[SinceValue] = format match {
     case Some(moments) =>
@@ -67,7 +67,7 @@ final private[rest] case class Since(
       .filter(_.scale.abs < 1000)
 
   /** The values that [[read]] accepts, in a message. */
-  def expected: String = format match {
+  def acceptedValues: String = format match {
     case Some(moments)     => s"a moment that {option:sinceFormat=${moments.name}} can read"
     case None if inclusive => "a number or a text, as in the records before"
     case None              => "a number, since {option:sinceInclusive=false} requests one less"
@@ -76,9 +76,9 @@ final private[rest] case class Since(
   /** The least value that the next pass requests, if the greatest one is this: at most the start of the pass. A page that
     * was read before may lack a change since then, and a moment in the future must not hide later changes.
     */
-  def bound(greatest: SinceValue, begun: Instant): SinceValue = greatest match {
+  def bound(greatest: SinceValue, passStart: Instant): SinceValue = greatest match {
     case Moment(at) =>
-      val latest = if (at.isAfter(begun)) begun else at
+      val latest = if (at.isAfter(passStart)) passStart else at
       Moment(format.fold(latest)(_.floor(latest.minus(lag))))
     case other => other
   }
@@ -88,7 +88,7 @@ final private[rest] case class Since(
     * @param from
     *   the least value of the pass
     */
-  def asked(list: ListRequests, from: Option[SinceValue]): ListRequests =
+  def passRequests(list: ListRequests, from: Option[SinceValue]): ListRequests =
     (param, from.map(text).orElse(start)) match {
       case (_, None) => list
       case (Some(name), Some(value)) =>
@@ -101,7 +101,7 @@ final private[rest] case class Since(
     case None                                                    => BodyOptions.json(text)
     case Some(_: Number)                                         => text
     case Some(_: Moment) if format.exists(perSecond(_).nonEmpty) => text
-    case _                                                       => BodyOptions.quoted(text)
+    case _                                                       => BodyOptions.jsonString(text)
   }
 
   /** The least value that the API can return. */

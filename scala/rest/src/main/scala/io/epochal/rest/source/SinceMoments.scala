@@ -20,10 +20,10 @@ private[rest] object SinceMoments {
 
   /** A date, or a date and a time with a `T` or a space between them; UTC without an offset. */
   def parse(text: String): Option[Instant] = Try {
-    val parsed = Iso.parse(text.trim.replaceFirst("^(\\S{10}) ", "$1T"))
-    val time = Option(parsed.query(TemporalQueries.localTime)).getOrElse(LocalTime.MIDNIGHT)
-    val offset = Option(parsed.query(TemporalQueries.offset)).getOrElse(ZoneOffset.UTC)
-    LocalDate.from(parsed).atTime(time).toInstant(offset)
+    val fields = Iso.parse(text.trim.replaceFirst("^(\\S{10}) ", "$1T"))
+    val time = Option(fields.query(TemporalQueries.localTime)).getOrElse(LocalTime.MIDNIGHT)
+    val offset = Option(fields.query(TemporalQueries.offset)).getOrElse(ZoneOffset.UTC)
+    LocalDate.from(fields).atTime(time).toInstant(offset)
   }.toOption
 
   /** @param perSecond

@@ -33,27 +33,27 @@ private[rest] object SinceOptions extends SecretOptionList {
 
   /** Rejects a pagination without a place for the value. */
   def fits(values: OptionValues, kind: String): Either[EpochalException, Unit] = {
-    def refused(spec: OptionSpec[_], suggestion: String) =
+    def refusal(spec: OptionSpec[_], suggestion: String) =
       values.conflict(s"{option:pagination=$kind}, ${spec.reference}", suggestion)
     val place = if (kind == "graphql") "sinceVariable" else "sinceParam"
     val wrong = places.filter(spec => values.isSet(spec) && (spec == Variable) != (kind == "graphql"))
     if (!values.isSet(Field)) Right(())
     else if (kind == "time-window")
-      Left(refused(Field, "Leave {option:sinceField} out: a window is read once, from its start to its end."))
-    else if (wrong.nonEmpty) Left(refused(wrong.head, s"Set {option:$place} instead."))
+      Left(refusal(Field, "Leave {option:sinceField} out: a window is read once, from its start to its end."))
+    else if (wrong.nonEmpty) Left(refusal(wrong.head, s"Set {option:$place} instead."))
     else if (values.isSet(Body) && ByGet(kind))
-      Left(refused(Body, "Set {option:sinceParam} instead: pages that are named by their URL are requested with GET."))
+      Left(refusal(Body, "Set {option:sinceParam} instead: pages that are named by their URL are requested with GET."))
     else Right(())
   }
 
-  /** @param taken
+  /** @param userParameters
     *   the parameters of requests
     */
-  def read(values: OptionValues, paging: Paging, taken: Set[String]): Either[EpochalException, Option[Since]] =
-    if (values.isSet(Field)) of(values, paging, taken).map(Some(_))
+  def read(values: OptionValues, paging: Paging, userParameters: Set[String]): Either[EpochalException, Option[Since]] =
+    if (values.isSet(Field)) of(values, paging, userParameters).map(Some(_))
     else values.only(others: _*)(false, "{option:sinceField}").map(_ => None)
 
-  private def of(values: OptionValues, paging: Paging, taken: Set[String]): Either[EpochalException, Since] = {
+  private def of(values: OptionValues, paging: Paging, userParameters: Set[String]): Either[EpochalException, Since] = {
     val (name, start, lag) = (values(Format), values.get(Start), values(Lag))
     val format = InstantFormat.all.find(_.name == name)
     val redundantOptions = Seq(CountingOptions.Drift, CountingOptions.VerifyPosition, PagingOptions.KeyField)
@@ -70,7 +70,7 @@ private[rest] object SinceOptions extends SecretOptionList {
       _ <- values.exclusive("Keep the one that the API expects.")(places: _*)
       param <- param(values, paging)
       _ <- param
-        .filter(taken)
+        .filter(userParameters)
         .map(name =>
           values.conflict(
             s"{option:sinceParam=$name}, the parameter '$name'",

@@ -15,7 +15,7 @@ sealed private[rest] trait SinceValue {
   }
 
   /** For the log of positions. */
-  def logged: String = this match {
+  def logText: String = this match {
     case Moment(at)    => s"@$at"
     case Number(value) => s"#${value.bigDecimal.toPlainString}"
     case Text(value)   => s"'$value"
@@ -27,9 +27,9 @@ private[rest] object SinceValue {
   final case class Number(value: BigDecimal) extends SinceValue
   final case class Text(value: String) extends SinceValue
 
-  def parse(logged: String): SinceValue = logged.head match {
-    case '@' => Moment(Instant.parse(logged.drop(1)))
-    case '#' => Number(BigDecimal(logged.drop(1)))
-    case _   => Text(logged.drop(1))
+  def parse(text: String): SinceValue = text.head match {
+    case '@' => Moment(Instant.parse(text.drop(1)))
+    case '#' => Number(BigDecimal(text.drop(1)))
+    case _   => Text(text.drop(1))
   }
 }

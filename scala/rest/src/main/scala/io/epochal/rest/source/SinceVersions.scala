@@ -36,20 +36,20 @@ final private[rest] class SinceVersions(since: Since) {
   private var now = Map.empty[String, Version]
 
   /** The keys whose versions are not in the log yet. */
-  private var unlogged = Set.empty[String]
+  private var keysToLog = Set.empty[String]
 
   /** Number of this pass's versions at which those that are not needed are dropped. */
   private var full = Least
   private var warned = false
 
   /** The start of this pass. */
-  private var begun = Instant.MAX
+  private var passStart = Instant.MAX
 
   /** Begins a pass. */
-  def begin(now: Instant): Unit = begun = now
+  def begin(now: Instant): Unit = passStart = now
 
   /** The requests of this pass through a list. */
-  def asked(list: ListRequests): ListRequests = since.asked(list, from)
+  def passRequests(list: ListRequests): ListRequests = since.passRequests(list, from)
 
   /** The records of a block that were not delivered; None if there are none.
     *
@@ -98,34 +98,34 @@ final private[rest] class SinceVersions(since: Since) {
     before = (before ++ now).filter(isHeld)
     now = Map.empty
     full = Least
-    unlogged = unlogged.filter(before.contains)
+    keysToLog = keysToLog.filter(before.contains)
     moved
   }
 
   /** Writes what is not logged yet, or all. */
   def write(fields: ObjectNode, whole: Boolean): Unit = {
-    from.foreach(value => fields.put("from", value.logged))
-    next.foreach(value => fields.put("next", value.logged))
-    fields.put("begun", begun.toString)
+    from.foreach(value => fields.put("from", value.logText))
+    next.foreach(value => fields.put("next", value.logText))
+    fields.put("begun", passStart.toString)
     val versions = fields.putArray("versions")
-    for (key <- if (whole) before.keySet ++ now.keySet else unlogged; version <- last(key))
-      versions.add(s"$key ${version.content} ${version.value.logged}")
+    for (key <- if (whole) before.keySet ++ now.keySet else keysToLog; version <- last(key))
+      versions.add(s"$key ${version.content} ${version.value.logText}")
   }
 
   /** Forgets which versions are not logged: they are now. */
-  def logged(): Unit = unlogged = Set.empty
+  def markLogged(): Unit = keysToLog = Set.empty
 
   /** Adds what an entry of the log has. */
-  def take(fields: JsonNode): Unit = {
+  def restore(fields: JsonNode): Unit = {
     def value(name: String) = Option(fields.get(name)).map(text => SinceValue.parse(text.asText))
     from = value("from").orElse(from)
     next = value("next").orElse(next)
-    Option(fields.get("begun")).foreach(moment => begun = Instant.parse(moment.asText))
-    val added = fields.path("versions").elements().asScala.map(_.asText.split(" ", 3)).map {
+    Option(fields.get("begun")).foreach(moment => passStart = Instant.parse(moment.asText))
+    val versions = fields.path("versions").elements().asScala.map(_.asText.split(" ", 3)).map {
       case Array(key, content, value) => key -> Version(content, SinceValue.parse(value))
       case other                      => throw new IllegalArgumentException(s"not a version: ${other.mkString(" ")}")
     }
-    before = (before ++ added).filter { case (_, version) => from.forall(least => !(version.value < least)) }
+    before = (before ++ versions).filter { case (_, version) => from.forall(least => !(version.value < least)) }
   }
 
   private def isFresh(value: SinceValue, key: String, bytes: Array[Byte], list: ListRequests): Boolean =
@@ -144,10 +144,10 @@ final private[rest] class SinceVersions(since: Since) {
       val isNew = !last(key).exists(_.content == version.content)
       if (isNew) {
         now += key -> version
-        unlogged += key
+        keysToLog += key
         if (now.size >= full) {
           now = now.filter(isHeld)
-          unlogged = unlogged.filter(key => now.contains(key) || before.contains(key))
+          keysToLog = keysToLog.filter(key => now.contains(key) || before.contains(key))
           full = math.max(Least, 2 * now.size)
         }
       }
@@ -156,12 +156,12 @@ final private[rest] class SinceVersions(since: Since) {
 
   /** The next pass requests at least this value. */
   private def reach(value: SinceValue): Unit = {
-    val bound = since.bound(value, begun)
+    val bound = since.bound(value, passStart)
     if (next.forall(_ < bound)) next = Some(bound)
   }
 
   private def valueOf(record: JsonNode, index: Int, list: ListRequests): SinceValue =
-    since.read(record, next).getOrElse(throw invalid(list, index, record, since.field, since.expected))
+    since.read(record, next).getOrElse(throw invalid(list, index, record, since.field, since.acceptedValues))
 
   /** The version delivered last, of those that are held. */
   private def last(key: String): Option[Version] = now.get(key).orElse(before.get(key))
@@ -188,16 +188,16 @@ final private[rest] class SinceVersions(since: Since) {
       index: Int,
       record: JsonNode,
       pointer: String,
-      expected: String): EpochalException = {
-    val found = record.at(pointer)
+      requirement: String): EpochalException = {
+    val node = record.at(pointer)
     Conditions.SinceValueInvalid(
       "index" -> index,
       "url" -> list.endpoint,
-      "found" -> (if (found.isMissingNode || found.isNull) "no value"
-                  else if (found.isContainerNode) s"an ${found.getNodeType}"
-                  else s"'${found.asText.take(100)}'"),
+      "found" -> (if (node.isMissingNode || node.isNull) "no value"
+                  else if (node.isContainerNode) s"an ${node.getNodeType}"
+                  else s"'${node.asText.take(100)}'"),
       "pointer" -> pointer,
-      "expected" -> expected
+      "expected" -> requirement
     )
   }
 }

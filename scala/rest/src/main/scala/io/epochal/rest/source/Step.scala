@@ -11,7 +11,7 @@ sealed private[rest] trait Step[+A] {
 
   def flatMap[B](continue: A => Step[B]): Step[B] = this match {
     case Done(value)                          => continue(value)
-    case refused: Refuse                      => refused
+    case refusal: Refuse                      => refusal
     case Request(call, skip, tolerates, next) => Request(call, skip, tolerates, next(_).flatMap(continue))
   }
 

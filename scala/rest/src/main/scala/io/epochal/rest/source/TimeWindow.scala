@@ -70,20 +70,20 @@ final private[rest] case class TimeWindow(
   def farPage(token: Option[String]): Option[(Window, String)] = {
     val position = positionAt(token)
     within
-      .counted(position.page)
+      .countedRequest(position.page)
       .filter(_ => position.page.nonEmpty)
-      .map(_ => position.window -> position.copy(page = Some(s"${1L << 30}"), seen = Nil).text)
+      .map(_ => position.window -> position.copy(page = Some(s"${1L << 30}"), seenWindows = Nil).text)
   }
 
   /** The window of a token, and the page in it unless that is the first one. */
-  def positionAt(token: Option[String]): WindowPosition = token.map(parsed) match {
+  def positionAt(token: Option[String]): WindowPosition = token.map(parse) match {
     case Some(inside) if inside.page.nonEmpty => inside
-    case done =>
-      val begin = done.fold(start)(_.window.to)
+    case last =>
+      val begin = last.fold(start)(_.window.to)
       val again = begin.minus(overlap)
-      val from = done.fold(start)(position => if (again.isAfter(position.window.from)) again else position.window.from)
+      val from = last.fold(start)(position => if (again.isAfter(position.window.from)) again else position.window.from)
       val end = begin.plus(length)
-      val paged = done.exists(_.paged)
+      val paged = last.exists(_.paged)
       WindowPosition(Window(from, until.filter(_.isBefore(end)).getOrElse(end)), None, keyed, paged = paged)
   }
 
@@ -100,11 +100,11 @@ final private[rest] case class TimeWindow(
       val again =
         nextPage.exists(_ => within.page(windowEndpoint, nextPage) == within.page(windowEndpoint, position.page))
       val follows =
-        if (nextPage.isEmpty || again && (response.scanned.records == 0 || response.repeatEnds)) {
+        if (nextPage.isEmpty || again && (response.scanResult.records == 0 || response.repeatEnds)) {
           // Without the keys of its records, the next window cannot begin before its end.
           val from = if (position.keyed && keyed) position.window.from else position.window.to
           WindowPosition(Window(from, position.window.to), None, keyed, paged = paged)
-        } else position.copy(page = nextPage, keyed = position.keyed && keyed, seen = Nil, paged = paged)
+        } else position.copy(page = nextPage, keyed = position.keyed && keyed, seenWindows = Nil, paged = paged)
       Some(follows.text)
     }
   }
@@ -116,13 +116,13 @@ final private[rest] case class TimeWindow(
 
   override private[rest] def before(token: Option[String]): Long = within.before(positionAt(token).page)
 
-  override private[rest] def counted(token: Option[String]): Option[PageRequest] = within.counted(pageOf(token))
+  override private[rest] def countedRequest(token: Option[String]): Option[PageRequest] = within.countedRequest(pageOf(token))
 
   override private[rest] def mayBePastEnd(token: Option[String]): Boolean = within.mayBePastEnd(positionAt(token).page)
 
   override private[rest] def endCheck(token: Option[String]): Option[EndCheck] = {
     val position = positionAt(token)
-    def outer(page: Option[String]) = Some(position.copy(page = page, seen = Nil).text)
+    def outer(page: Option[String]) = Some(position.copy(page = page, seenWindows = Nil).text)
     within.endCheck(position.page).map { check =>
       check.copy(
         pagination = copy(within = check.pagination),
@@ -153,6 +153,6 @@ final private[rest] case class TimeWindow(
   private def endpointOf(endpoint: Endpoint, window: Window): Endpoint =
     endpoint.withQuery(Seq(fromParam -> format.text(window.from), toParam -> format.text(window.to)))
 
-  private def parsed(token: String): WindowPosition =
+  private def parse(token: String): WindowPosition =
     WindowPosition.parse(token).getOrElse(throw new IllegalArgumentException("a token that is no window's"))
 }

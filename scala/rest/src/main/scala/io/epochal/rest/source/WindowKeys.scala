@@ -27,8 +27,8 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
   private val places = names.zipWithIndex.toMap
   private val values = new Array[Array[Byte]](names.size)
   private val sha = MessageDigest.getInstance("SHA-256")
-  private val held = new java.util.HashSet[Key]
-  private val windows = mutable.Queue.empty[Held]
+  private val heldKeys = new java.util.HashSet[Key]
+  private val windows = mutable.Queue.empty[WindowEntry]
   private var current = Option.empty[Window]
 
   /** Begins a window; the keys of windows that end before it are dropped. Windows that end exactly where it begins are
@@ -40,12 +40,12 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
   def enter(window: Window, record: Long): Unit = {
     current = Some(window)
     while (windows.headOption.exists(_.until.isBefore(window.from)))
-      windows.dequeue().keys.foreach(held.remove)
-    if (!windows.lastOption.exists(_.until == window.to)) windows.enqueue(new Held(window.to, record))
+      windows.dequeue().keys.foreach(heldKeys.remove)
+    if (!windows.lastOption.exists(_.until == window.to)) windows.enqueue(new WindowEntry(window.to, record))
   }
 
   /** The windows whose keys are held. */
-  def seen: Seq[SeenWindow] =
+  def seenWindows: Seq[SeenWindow] =
     windows.iterator.filter(_.keys.nonEmpty).map(one => SeenWindow(one.until, one.record)).toSeq
 
   /** Removes the records whose keys are held from a block, and adds the keys of the others.
@@ -74,18 +74,18 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
   }
 
   /** Adds the keys of delivered records: `take` of an array's, after the first `skip`. */
-  def remember(bytes: Array[Byte], length: Int, skip: Int, take: Int): Unit = {
+  def remember(bytes: Array[Byte], length: Int, skip: Int, count: Int): Unit = {
     var record = 0
     each(bytes, 0, length) { (_, _) =>
-      if (record >= skip && record < skip + take) { val _ = hold(key()) }
+      if (record >= skip && record < skip + count) { val _ = hold(key()) }
       record += 1
     }
   }
 
   private def hold(key: Key): Boolean = {
-    val added = held.add(key)
-    if (added) windows.last.keys += key
-    added
+    val isNew = heldKeys.add(key)
+    if (isNew) windows.last.keys += key
+    isNew
   }
 
   /** Calls `record` with the bounds of each record, after filling `values` with its key's values. */
@@ -142,7 +142,7 @@ private object WindowKeys {
     override def hashCode: Int = low.toInt
   }
 
-  final private class Held(val until: Instant, val record: Long) {
+  final private class WindowEntry(val until: Instant, val record: Long) {
     val keys = mutable.ArrayBuffer.empty[Key]
   }
 }

@@ -40,8 +40,8 @@ private[rest] object WindowOptions extends SecretOptionList {
   def read(values: OptionValues, within: ChainedPagination): Either[EpochalException, TimeWindow] = {
     val (lag, overlap, format) = (values(Lag), values(Overlap), values(WindowFormat))
     val keys = values.get(KeyColumns).getOrElse(Nil)
-    def invalid(spec: OptionSpec[_], value: Any, expected: String): EpochalException =
-      values.group.invalid(spec, String.valueOf(value), expected)
+    def invalid(spec: OptionSpec[_], value: Any, requirement: String): EpochalException =
+      values.group.invalid(spec, String.valueOf(value), requirement)
     def short(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =
       ensure(value.compareTo(Longest) <= 0)(invalid(spec, s"${value.toDays}d", s"at most ${Longest.toDays}d"))
     def whole(spec: OptionSpec[Duration], value: Duration): Either[EpochalException, Unit] =

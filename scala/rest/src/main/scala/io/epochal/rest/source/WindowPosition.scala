@@ -18,7 +18,7 @@ import scala.util.Try
   *   as requested; once read to its end, `from` is the moment from which all delivered records' keys are known
   * @param keyed
   *   whether the keys of this window's records are known
-  * @param seen
+  * @param seenWindows
   *   oldest first; windows without records are not listed
   * @param paged
   *   whether a page of some window has named the next one
@@ -27,13 +27,13 @@ final private[rest] case class WindowPosition(
     window: Window,
     page: Option[String],
     keyed: Boolean,
-    seen: Seq[SeenWindow] = Nil,
+    seenWindows: Seq[SeenWindow] = Nil,
     paged: Boolean = false
 ) {
   def text: String = {
-    val listed = seen.map(one => s";${one.until}@${one.record}").mkString
+    val windows = seenWindows.map(one => s";${one.until}@${one.record}").mkString
     val nextPage = page.fold("")(token => (if (keyed) "|" else "!") + token)
-    s"${window.from}/${window.to}${if (paged) "+" else ""}$listed$nextPage"
+    s"${window.from}/${window.to}${if (paged) "+" else ""}$windows$nextPage"
   }
 }
 
@@ -43,16 +43,16 @@ private[rest] object WindowPosition {
 
   /** None: the text is not a position. */
   def parse(text: String): Option[WindowPosition] = text match {
-    case Text(from, to, paged, listed, mark, page) =>
+    case Text(from, to, plus, windows, mark, page) =>
       Try {
-        val seen =
-          Listed.findAllMatchIn(listed).map(one => SeenWindow(Instant.parse(one.group(1)), one.group(2).toLong))
+        val seenWindows =
+          Listed.findAllMatchIn(windows).map(one => SeenWindow(Instant.parse(one.group(1)), one.group(2).toLong))
         WindowPosition(
           Window(Instant.parse(from), Instant.parse(to)),
           Option(page),
           mark != "!",
-          seen.toVector,
-          paged.nonEmpty)
+          seenWindows.toVector,
+          plus.nonEmpty)
       }.toOption
     case _ => None
   }

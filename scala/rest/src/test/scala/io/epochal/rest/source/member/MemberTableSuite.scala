@@ -41,7 +41,7 @@ final class MemberTableSuite extends AnyFunSuite {
   }
 
   private def positions(table: MemberTable): Map[String, MemberPosition] =
-    table.positioned.map(member => member.key -> member.position).toMap
+    table.membersWithPosition.map(member => member.key -> member.position).toMap
 
   test("polls alternate between the members that changed last and those that have waited longest, and leave none out") {
     val table = newTable
@@ -49,7 +49,7 @@ final class MemberTableSuite extends AnyFunSuite {
     table.defer(table.root, Long.MaxValue)
     members.zipWithIndex.foreach { case (member, i) =>
       table.defer(member, i.toLong)
-      table.move(member, MemberPosition.Start.copy(changed = if (i < 6) i.toLong else 0L), mustLog = false)
+      table.move(member, MemberPosition.Start.copy(lastReceipt = if (i < 6) i.toLong else 0L), mustLog = false)
     }
     assert(table.begin(now = 6) == Seq(0, 5, 1, 4, 2, 3, 6).map(members))
   }

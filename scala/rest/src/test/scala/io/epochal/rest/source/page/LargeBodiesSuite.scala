@@ -155,7 +155,7 @@ final class LargeBodiesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
             scanned => {
               val found = blocks(scan, scanned, body).flatMap { case (records, block) =>
                 val page = Bodies.of(new String(PageFront(Some("x"), None).bytes, UTF_8) + block)
-                assert(PageFront.take(page) == PageFront(Some("x"), None))
+                assert(PageFront.extract(page) == PageFront(Some("x"), None))
                 val rows = rowsOf(format.ofBlocks)(page.piece).fold(fail(_), identity)
                 assert(rows.size == records, block)
                 rows

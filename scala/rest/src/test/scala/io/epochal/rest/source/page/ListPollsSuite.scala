@@ -21,7 +21,7 @@ final class ListPollsSuite extends AnyFunSuite with ChainScript {
   test("a last page that has become shorter misses the difference") {
     val list = script(cursor: _*)(page("", 0 until 2, ""","next":null"""))
     val state = ChainState(NextPage(None, 5))
-    assert(list.follow(state)._2.map(_.next.taken) == Right(5))
+    assert(list.follow(state)._2.map(_.next.deliveredCount) == Right(5))
   }
 
   private val etag = Seq("ETag" -> "v1")

@@ -120,7 +120,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           "headers.X-Token" -> "t0ken-1",
           "schema" -> "id INT"))
       .fold(throw _, identity)
-    def shown(target: String) = PageUrl.shown(options.requests.endpoint, options.requests.own, target)
+    def shown(target: String) = PageUrl.displayUrl(options.requests.endpoint, options.requests.own, target)
     assert(
       shown(
         "/v1/items?sig=abc%2Bd/e&api_key=s3cret&lang=en&page=2&after=x") == "https://api.example.com/v1/items?page=2&after=x")
@@ -129,7 +129,7 @@ final class NextPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val link =
       "<https://api.example.com/v1?api-key=s3cret%2b%2f%3d&page=2>; rel=\"next\", <?page=9&x=t0ken-1>; rel=last, t0ken-1"
     assert(
-      options.requests.own.masked(
+      options.requests.own.mask(
         link) == "<https://api.example.com/v1?api-key=***&page=2>; rel=\"next\", <?page=9&x=***>; rel=last, ***")
   }
 

@@ -32,7 +32,7 @@ final class RequestBodySuite extends QuerySuite {
   test("placeholders in the body select the page, instead of the URL") {
     val byOffset = read(offsets :+ ("requestBody" -> """{"q":"$1","from":${offset},"size":${limit}}"""): _*)
     assert(call(byOffset, 25) == (("POST", "/search", """{"q":"$1","from":20,"size":10}""")))
-    assert(byOffset.requests.shown(byOffset.requests.pagination.request(25)) == "http://127.0.0.1/search")
+    assert(byOffset.requests.pageUrl(byOffset.requests.pagination.request(25)) == "http://127.0.0.1/search")
     val byPage = read(pages :+ ("requestBody" -> "p=${page}&n=${pageSize}&again=${page}"): _*)
     assert(call(byPage, 25) == (("POST", "/search", "p=2&n=10&again=2")))
   }

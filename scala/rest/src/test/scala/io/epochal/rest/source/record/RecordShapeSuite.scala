@@ -22,7 +22,7 @@ final class RecordShapeSuite extends AnyFunSuite {
   private def options(more: (String, String)*): RestOptions =
     RestOptions.read(Map("url" -> place) ++ more).fold(throw _, identity)
 
-  private def format(more: (String, String)*): RecordFormat = options(more: _*).named(Seq("a", "b")).rules.format
+  private def format(more: (String, String)*): RecordFormat = options(more: _*).withRowNames(Seq("a", "b")).rules.format
 
   /** The records, read as by a task, and from the blocks of a scan, of a body in memory and in a file. */
   private def records(format: RecordFormat, json: String): Seq[String] = {
