@@ -45,7 +45,7 @@ final case class IngestOptions(
     * @throws io.epochal.core.error.EpochalException
     *   DATA_LOSS, unless `failOnDataLoss` is false
     */
-  def lost(from: Long, until: Long, reason: String): String =
+  def dataLoss(from: Long, until: Long, reason: String): String =
     s"${SourceOptions.lost(source, failOnDataLoss)(from, until, reason)} They are skipped (failOnDataLoss=false)."
 }
 

@@ -36,7 +36,7 @@ final private class IngestReaderFactory(
       new ParsedReader(arrivals, reading, _))
   }
 
-  override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
+  override def lost(from: Long, until: Long, reason: String): String = options.dataLoss(from, until, reason)
 }
 
 /** Rows of one task: a partition of a micro-batch, or an endless partition. */

@@ -53,8 +53,8 @@ private[checkpoint] object CheckpointRows {
       value(log.flatMap(_.timestamp)),
       text(log.flatMap(_.hash)),
       text(log.map(_.settings)),
-      value(offsets.map(_.modified * 1000L)),
-      value(commit.map(_.modified * 1000L)),
+      value(offsets.map(_.modificationTime * 1000L)),
+      value(commit.map(_.modificationTime * 1000L)),
       checkpoint.hasState,
       text(epoch.flatMap(problem))
     )

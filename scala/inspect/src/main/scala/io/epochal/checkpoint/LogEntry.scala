@@ -2,9 +2,9 @@ package io.epochal.checkpoint
 
 /** A file in one of the logs.
   *
-  * @param modified
+  * @param modificationTime
   *   milliseconds since 1970
   * @param content
   *   Left: why the file cannot be read
   */
-final case class LogEntry[A](modified: Long, content: Either[String, A])
+final case class LogEntry[A](modificationTime: Long, content: Either[String, A])

@@ -42,7 +42,7 @@ final private[ingest] class HttpListener(settings: ListenerSettings, bind: InetS
 
   private val admission: Admission = settings.admission.fold(new Admission {})(_.open(clock))
   private val counts = new HttpMetrics(sums =>
-    log.warn(s"${Listener.Format} on ${Listener.shown(address)} refused requests since the last such line: $sums"))
+    log.warn(s"${Listener.Format} on ${Listener.remoteText(address)} refused requests since the last such line: $sums"))
   private val channel = Listener.bind(bind)
   private val threads = makeThreads()
   private val server = new Server(threads)
@@ -56,7 +56,7 @@ final private[ingest] class HttpListener(settings: ListenerSettings, bind: InetS
   override def metrics: Map[String, String] = counts.progress(clients.open)
 
   /** An error of the JVM in a thread of Jetty, which continues without it, or has lost its selector. */
-  override def ended: Option[EpochalException] = {
+  override def finalError: Option[EpochalException] = {
     if (server.isStarted && failure.isEmpty && !selectors.forall(one =>
         one.getSelector != null && one.getSelector.isOpen))
       end(new ClosedSelectorException)

@@ -47,7 +47,7 @@ final private[ingest] class ListenerSettings(
   val keepMalformed: Boolean = values(Malformed) == "keep"
 
   /** The content types that are accepted. */
-  val accepted: Seq[String] = BodyFormat.accepted(kind)
+  val contentTypes: Seq[String] = BodyFormat.contentTypes(kind)
 
   /** None: the type is not supported. */
   def bodyFormat(contentType: Option[String], charset: Option[Charset]): Option[BodyFormat] =

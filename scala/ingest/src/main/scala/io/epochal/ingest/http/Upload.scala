@@ -27,7 +27,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   private var windowStart = startNanos
   private var windowBytes = 0
   @volatile private var isReading = true
-  @volatile private var stored = Option.empty[AutoCloseable]
+  @volatile private var recordMemory = Option.empty[AutoCloseable]
 
   /** Whether the client has sent less than `minBytesPerSecond` in the last [[Upload.WindowSeconds]] or more. Called by one thread,
     * every second.
@@ -42,7 +42,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     }
   }
 
-  def received: Int = buffer.length
+  def receivedBytes: Int = buffer.length
 
   /** Since when the client has been sending a body that proves its right to write only at the end; None: it does not. */
   def unprovenSince: Option[Long] = Option.when(isReading && !state.admission.provesWithoutBody)(startNanos)
@@ -58,7 +58,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   /** Releases the memory of the body. */
   def close(): Unit = {
     buffer.close()
-    stored.foreach(_.close())
+    recordMemory.foreach(_.close())
   }
 
   /** Reads the received chunks. Jetty calls it again when there are more. */
@@ -92,7 +92,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     val split = splitBody()
     // Only the records are kept while the journal syncs.
     buffer.close()
-    stored = Some(state.budget.charge(split.bytes.length))
+    recordMemory = Some(state.budget.charge(split.bytes.length))
     val key = inbound.key(Option.when(split.records == 1)(split.bytes))
     if (split.records == 0) acknowledge(complete, """{"records":0}""")
     else {
@@ -197,7 +197,7 @@ final private[http] class Inbound(val stream: String, request: Request, settings
 
   val format: BodyFormat = settings.bodyFormat(header("Content-Type"), charset).getOrElse {
     val subject = if (request.getHeaders.contains("Content-Type")) "Content-Type" else "no Content-Type was sent: it"
-    throw unreadable(s"$subject is one of ${settings.accepted.mkString(", ")}")
+    throw unreadable(s"$subject is one of ${settings.contentTypes.mkString(", ")}")
   }
 
   val isGzip: Boolean = ContentCoding
@@ -224,7 +224,7 @@ final private[http] class Inbound(val stream: String, request: Request, settings
 
   /** The client's address and port. */
   def remote: String =
-    forwardedAddress.getOrElse(Listener.shown(request.getConnectionMetaData.getRemoteSocketAddress))
+    forwardedAddress.getOrElse(Listener.remoteText(request.getConnectionMetaData.getRemoteSocketAddress))
 
   /** JSON for the column `headers`; null if the request has none of the configured headers. */
   def headersJson: String = {
@@ -253,7 +253,7 @@ final private[http] class Inbound(val stream: String, request: Request, settings
     415,
     "media_type",
     error,
-    headers = Seq(HttpHeader.ACCEPT.asString -> settings.accepted.mkString(", "), "Accept-Encoding" -> "gzip"))
+    headers = Seq(HttpHeader.ACCEPT.asString -> settings.contentTypes.mkString(", "), "Accept-Encoding" -> "gzip"))
 
   private def delivery = settings.admission.flatMap(_.delivery)
 

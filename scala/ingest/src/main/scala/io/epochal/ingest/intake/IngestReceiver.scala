@@ -12,7 +12,7 @@ final private[ingest] class IngestReceiver(val listener: Listener, val intake: J
 
   override def start(): Unit = Listener.closing(this)(listener.serve(intake))
 
-  override def ended: Option[EpochalException] = intake.ended.orElse(listener.ended)
+  override def ended: Option[EpochalException] = intake.finalError.orElse(listener.finalError)
 
   override def deliveredUntil(row: Long): Unit = intake.deliveredUntil(row)
 

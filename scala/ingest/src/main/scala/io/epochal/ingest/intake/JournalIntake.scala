@@ -34,7 +34,7 @@ final private[epochal] class JournalIntake(
   import JournalIntake._
 
   private val keys = new LiveKeys(settings.dedupWindow)
-  private val stored, duplicates, full, refused = new LongAdder
+  private val storedRecords, duplicates, full, refusals = new LongAdder
   private val waiting = new ArrayDeque[Waiting]
   private var waitingBytes = 0L
   private var buffer = ByteBuffer.allocate(64 << 10)
@@ -44,7 +44,7 @@ final private[epochal] class JournalIntake(
 
   @volatile private var isHeld = false
   @volatile private var dead = false
-  @volatile private var delivered = 0L
+  @volatile private var deliveryEnd = 0L
   @volatile private var currentError = Option.empty[EpochalException]
 
   restore()
@@ -56,15 +56,15 @@ final private[epochal] class JournalIntake(
   def failure: Option[EpochalException] = currentError
 
   /** The final error: this run acknowledges nothing more. None while it may. */
-  def ended: Option[EpochalException] =
+  def finalError: Option[EpochalException] =
     currentError.filter(error => dead || error.condition == Conditions.JournalFenced)
 
   /** For the query's progress: records acknowledged since the start of the run, and arrivals that were not stored. */
   def metrics: Map[String, String] = Map(
-    "acknowledged" -> stored.sum.toString,
+    "acknowledged" -> storedRecords.sum.toString,
     "duplicates" -> duplicates.sum.toString,
     "refusedFull" -> full.sum.toString,
-    "refusedFailed" -> refused.sum.toString
+    "refusedFailed" -> refusals.sum.toString
   )
 
   override def run: String = journal.run
@@ -84,21 +84,21 @@ final private[epochal] class JournalIntake(
   }
 
   /** Marks rows before `row` as delivered: they no longer count against `maxJournalBytes`. */
-  def deliveredUntil(row: Long): Unit = delivered = math.max(delivered, row)
+  def deliveredUntil(row: Long): Unit = deliveryEnd = math.max(deliveryEnd, row)
 
   /** Journal bytes that are not yet delivered. */
-  def backlogBytes: Long = journal.bytesFrom(delivered)
+  def backlogBytes: Long = journal.bytesFrom(deliveryEnd)
 
   override def hasRoom: Boolean = synchronized(!closed && waitingBytes < MaxWaiting) && !isFull
 
   /** An arrival with a key is queued even if there is no room: only the writer knows whether it is a duplicate. */
   override def accept(arrival: Arrival): CompletableFuture[Receipt] = {
     require(arrival.records > 0, "an arrival without records")
-    val encoded = new EncodedArrival(arrival)
+    val encodedArrival = new EncodedArrival(arrival)
     val (one, refusal) = synchronized {
-      val one = new Waiting(encoded, fits = waitingBytes < MaxWaiting && !isFull)
+      val one = new Waiting(encodedArrival, fits = waitingBytes < MaxWaiting && !isFull)
       val refusal =
-        if (closed) Some(Receipt.Failed(stopped)) else Option.when(!one.fits && encoded.key.isEmpty)(Full)
+        if (closed) Some(Receipt.Failed(stopError)) else Option.when(!one.fits && encodedArrival.key.isEmpty)(Full)
       if (refusal.isEmpty) {
         waiting.add(one)
         waitingBytes += one.bytes
@@ -124,26 +124,26 @@ final private[epochal] class JournalIntake(
 
   private def storeAll(): Unit =
     try {
-      var group = take()
+      var group = nextGroup()
       while (group.nonEmpty) {
         store(group)
-        group = take()
+        group = nextGroup()
       }
     } catch {
       case e: Throwable =>
         dead = true
-        failed(e): Unit
+        fail(e): Unit
         throw e
     } finally {
       val left = synchronized {
         closed = true
         Iterator.continually(waiting.poll()).takeWhile(_ != null).toVector
       }
-      left.foreach(complete(_, Receipt.Failed(stopped)))
+      left.foreach(complete(_, Receipt.Failed(stopError)))
     }
 
   /** The next group; empty once the intake is closed. */
-  private def take(): Vector[Waiting] = synchronized {
+  private def nextGroup(): Vector[Waiting] = synchronized {
     while (!closed && (isHeld || waiting.isEmpty)) {
       // With all keys in use no arrival is accepted: room appears only as keys expire.
       val crowded = keys.size >= settings.maxKeys
@@ -172,13 +172,13 @@ final private[epochal] class JournalIntake(
     }
   }
 
-  /** Completes every receipt, also after an error. An error that ends the thread ends the run: see `ended`. */
+  /** Completes every receipt, also after an error. An error that ends the thread ends the run: see `finalError`. */
   private def store(group: Vector[Waiting]): Unit =
     try decide(group)
     catch {
       case e: Throwable =>
         dead = !NonFatal(e)
-        val failure = Receipt.Failed(failed(e))
+        val failure = Receipt.Failed(fail(e))
         group.filterNot(_.receipt.isDone).foreach(complete(_, failure))
         if (dead) throw e
     }
@@ -187,15 +187,15 @@ final private[epochal] class JournalIntake(
   private def decide(group: Vector[Waiting]): Unit = {
     val now = clock.millis() * 1000L
     keys.expire(now)
-    val (known, others) = group.partition(_.encoded.key.exists(keys.knows(_, now)))
-    known.foreach(complete(_, Receipt.Duplicate))
+    val (storedBefore, others) = group.partition(_.arrival.key.exists(keys.knows(_, now)))
+    storedBefore.foreach(complete(_, Receipt.Duplicate))
     val keysInGroup = scala.collection.mutable.HashSet.empty[KeyDigest]
-    val (fresh, left) = others.partition(one => one.fits && one.encoded.key.forall(keysInGroup.add))
-    val (repeated, unfit) = left.partition(_.encoded.key.exists(keysInGroup))
+    val (fresh, left) = others.partition(one => one.fits && one.arrival.key.forall(keysInGroup.add))
+    val (repeats, unfit) = left.partition(_.arrival.key.exists(keysInGroup))
     unfit.foreach(complete(_, Full))
     if (fresh.nonEmpty) write(fresh, now)
-    fresh.foreach(one => complete(one, Receipt.Stored(one.encoded.records)))
-    repeated.foreach(complete(_, Receipt.Duplicate))
+    fresh.foreach(one => complete(one, Receipt.Stored(one.arrival.records)))
+    repeats.foreach(complete(_, Receipt.Duplicate))
   }
 
   private def write(group: Vector[Waiting], now: Long): Unit = {
@@ -203,35 +203,35 @@ final private[epochal] class JournalIntake(
     if (buffer.capacity < length)
       buffer = ByteBuffer.allocate(math.max(length, math.min(2 * buffer.capacity, MaxGroup)))
     buffer.clear()
-    group.foreach(_.encoded.write(buffer))
+    group.foreach(_.arrival.write(buffer))
     val begin = System.nanoTime()
-    journal.append(group.map(_.encoded.records).sum, buffer.array, 0, length) {
+    journal.append(group.map(_.arrival.records).sum, buffer.array, 0, length) {
       keys.toBytes(ahead = wall.millis() * 1000L - now)
     }: Unit
     appendNanos = System.nanoTime() - begin
-    group.foreach(_.encoded.key.foreach(keys.add(_, now)))
+    group.foreach(_.arrival.key.foreach(keys.add(_, now)))
     if (buffer.capacity > MaxGroup) buffer = ByteBuffer.allocate(MaxGroup)
     currentError = None
   }
 
   private def complete(one: Waiting, receipt: Receipt): Unit = {
     receipt match {
-      case Receipt.Stored(records) => stored.add(records.toLong)
+      case Receipt.Stored(records) => storedRecords.add(records.toLong)
       case Receipt.Duplicate       => duplicates.increment()
       case Receipt.Full(_)         => full.increment()
-      case Receipt.Failed(_)       => refused.increment()
+      case Receipt.Failed(_)       => refusals.increment()
     }
     one.receipt.complete(receipt): Unit
   }
 
-  private def failed(error: Throwable): EpochalException = {
+  private def fail(error: Throwable): EpochalException = {
     val condition = faults.named.applyOrElse(error, faults.unwritable)
     if (currentError.isEmpty) log.warn(s"Nothing is acknowledged: ${condition.problem}")
     currentError = Some(condition)
     condition
   }
 
-  private def stopped: EpochalException = Conditions.IntakeStopped("source" -> faults.source)
+  private def stopError: EpochalException = Conditions.IntakeStopped("source" -> faults.source)
 
   private def restore(): Unit = {
     val now = clock.millis() * 1000L
@@ -240,7 +240,7 @@ final private[epochal] class JournalIntake(
         .all(payload, length)
         .foreach(arrival => arrival.key.foreach(keys.restore(_, arrival.receivedAt, now)))
     }
-    keys.restored(now)
+    keys.addAhead(now)
     keys.expire(now)
   }
 }
@@ -270,10 +270,10 @@ private[ingest] object JournalIntake {
   /** @param fits
     *   whether there was room; if not, only its key is checked
     */
-  final private class Waiting(val encoded: EncodedArrival, val fits: Boolean) {
+  final private class Waiting(val arrival: EncodedArrival, val fits: Boolean) {
     val receipt = new CompletableFuture[Receipt]
 
     /** Bytes that count against `MaxWaiting`. */
-    def bytes: Long = if (fits) encoded.length.toLong else 0L
+    def bytes: Long = if (fits) arrival.length.toLong else 0L
   }
 }

@@ -21,7 +21,7 @@ trait Listener extends AutoCloseable {
   def address: InetSocketAddress
 
   /** The error that ended the listener before `close`. */
-  def ended: Option[EpochalException] = None
+  def finalError: Option[EpochalException] = None
 
   /** The listener's entries in the query's progress. Called by any thread. */
   def metrics: Map[String, String]
@@ -68,7 +68,7 @@ private[ingest] object Listener {
     channel.getLocalAddress.asInstanceOf[InetSocketAddress]
 
   /** A client's address and port, in the format of the column `remote`. */
-  def shown(client: SocketAddress): String = client match {
+  def remoteText(client: SocketAddress): String = client match {
     case inet: InetSocketAddress if inet.getAddress != null =>
       val host = inet.getAddress.getHostAddress
       if (host.contains(':')) s"[$host]:${inet.getPort}" else s"$host:${inet.getPort}"

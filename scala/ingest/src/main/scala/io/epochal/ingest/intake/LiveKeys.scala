@@ -15,7 +15,7 @@ import java.util.{ArrayDeque, LinkedHashMap}
   */
 final private[intake] class LiveKeys(window: Duration) {
   private val windowMicros = window.toMillis * 1000L
-  private val stored = new LinkedHashMap[KeyDigest, Long]
+  private val keyTimes = new LinkedHashMap[KeyDigest, Long]
 
   /** Restored keys whose times are in the future. */
   private val ahead = new ArrayDeque[KeyDigest]
@@ -28,32 +28,32 @@ final private[intake] class LiveKeys(window: Duration) {
 
   /** Whether the key was stored within the window before `now`, in microseconds since 1970. */
   def knows(key: KeyDigest, now: Long): Boolean = {
-    val at = stored.getOrDefault(key, Long.MinValue)
+    val at = keyTimes.getOrDefault(key, Long.MinValue)
     at != Long.MinValue && now - at < windowMicros
   }
 
   def add(key: KeyDigest, at: Long): Unit = {
     latest = math.max(latest, at)
-    stored.remove(key): Unit // Reinserted at the end.
-    stored.put(key, latest): Unit
-    count = stored.size
+    keyTimes.remove(key): Unit // Reinserted at the end.
+    keyTimes.put(key, latest): Unit
+    count = keyTimes.size
   }
 
   /** Removes keys that are older than the window. */
   def expire(now: Long): Unit = {
-    val oldest = stored.entrySet.iterator
+    val oldest = keyTimes.entrySet.iterator
     var due = true
     while (due && oldest.hasNext) {
       due = now - oldest.next().getValue >= windowMicros
       if (due) oldest.remove()
     }
-    count = stored.size
+    count = keyTimes.size
   }
 
   /** 24 bytes per key: digest and time, in a clock that is ahead by so many microseconds. */
   def toBytes(ahead: Long): Array[Byte] = {
-    val bytes = ByteBuffer.allocate(24 * stored.size)
-    stored.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at + ahead): Unit)
+    val bytes = ByteBuffer.allocate(24 * keyTimes.size)
+    keyTimes.forEach((key, at) => bytes.putLong(key.high).putLong(key.low).putLong(at + ahead): Unit)
     bytes.array
   }
 
@@ -69,12 +69,12 @@ final private[intake] class LiveKeys(window: Duration) {
   def restore(key: KeyDigest, at: Long, now: Long): Unit =
     if (at > now) ahead.add(key): Unit
     else {
-      restored(at)
+      addAhead(at)
       add(key, at)
     }
 
   /** All keys are added: the last ones, if their clock was ahead, count as stored at `now`. */
-  def restored(now: Long): Unit = {
+  def addAhead(now: Long): Unit = {
     ahead.forEach(add(_, now))
     ahead.clear()
   }

@@ -50,7 +50,7 @@ final private[tcp] class TcpConnection(
     * @param count
     *   -1: end of input
     */
-  def received(block: Array[Byte], count: Int): Unit = {
+  def receive(block: Array[Byte], count: Int): Unit = {
     lastRead = System.nanoTime()
     if (count < 0) {
       ended = true
@@ -85,7 +85,7 @@ final private[tcp] class TcpConnection(
     }
 
   /** Handles the receipt of the arrival in flight. */
-  def stored(receipt: Receipt, nanos: Long): Unit = receipt match {
+  def onReceipt(receipt: Receipt, nanos: Long): Unit = receipt match {
     case Receipt.Stored(_) | Receipt.Duplicate =>
       okLines += inFlight.fold(0L)(_._2.toLong)
       inFlight = None

@@ -51,7 +51,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
   private val connections = ConcurrentHashMap.newKeySet[TcpConnection]()
   // Those that have not sent the token, the oldest first.
   private val newcomers = new LinkedHashSet[TcpConnection]
-  private val accepted, refused, unauthorized, linesTooLong = new LongAdder
+  private val acceptedCount, refusedCount, unauthorizedCount, linesTooLong = new LongAdder
   private val block = new Array[Byte](Block)
   private val blockBuffer = ByteBuffer.wrap(block)
 
@@ -72,13 +72,13 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     thread.start()
   }
 
-  override def ended: Option[EpochalException] = thread.failure
+  override def finalError: Option[EpochalException] = thread.failure
 
   override def metrics: Map[String, String] = Map(
     "connections" -> connections.size.toString,
-    "connectionsAccepted" -> accepted.sum.toString,
-    "connectionsRefused" -> refused.sum.toString,
-    "connectionsUnauthorized" -> unauthorized.sum.toString,
+    "connectionsAccepted" -> acceptedCount.sum.toString,
+    "connectionsRefused" -> refusedCount.sum.toString,
+    "connectionsUnauthorized" -> unauthorizedCount.sum.toString,
     "linesTooLong" -> linesTooLong.sum.toString
   )
 
@@ -114,7 +114,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
         ready.asScala.foreach(key => if (key.isValid) serve(key))
         ready.clear()
         Iterator.continually(receipts.poll()).takeWhile(_ != null).foreach { case (connection, receipt) =>
-          guard(connection)(connection.stored(receipt, System.nanoTime()))
+          guard(connection)(connection.onReceipt(receipt, System.nanoTime()))
         }
         val now = System.nanoTime()
         if (now - lastTick > Tick * 1000000L) {
@@ -144,10 +144,10 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
       val channel = server.accept()
       admits = true
       if (channel != null) {
-        accepted.increment()
+        acceptedCount.increment()
         makeRoom()
         if (connections.size >= settings.maxConnections) {
-          refused.increment()
+          refusedCount.increment()
           channel.close()
         } else
           try open(channel)
@@ -174,7 +174,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     newcomers.asScala.headOption
       .filter(oldest => isFull || isCrowded && oldest.isOverdue(System.nanoTime()))
       .foreach { oldest =>
-        refused.increment()
+        refusedCount.increment()
         end(oldest)
       }
   }
@@ -183,8 +183,8 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     channel.configureBlocking(false)
     channel.setOption[java.lang.Boolean](StandardSocketOptions.TCP_NODELAY, true)
     val key = channel.register(selector, SelectionKey.OP_READ)
-    val remote = Listener.shown(channel.getRemoteAddress)
-    val connection = new TcpConnection(channel, key, settings, remote, token, unauthorized, intake.run)
+    val remote = Listener.remoteText(channel.getRemoteAddress)
+    val connection = new TcpConnection(channel, key, settings, remote, token, unauthorizedCount, intake.run)
     key.attach(connection)
     connections.add(connection): Unit
     if (!connection.isKnown) newcomers.add(connection): Unit
@@ -194,7 +194,7 @@ final private[epochal] class TcpListener(settings: TcpSettings) extends Listener
     blockBuffer.clear()
     val count = connection.channel.read(blockBuffer)
     val knew = connection.lineTooLong
-    if (count != 0) connection.received(block, count)
+    if (count != 0) connection.receive(block, count)
     if (connection.isKnown) newcomers.remove(connection): Unit
     if (connection.lineTooLong && !knew) linesTooLong.increment()
   }

@@ -51,7 +51,7 @@ final private[epochal] class TcpReceiver(settings: TcpSettings) extends Listener
     thread.start()
   }
 
-  override def ended: Option[EpochalException] = thread.failure
+  override def finalError: Option[EpochalException] = thread.failure
 
   override def metrics: Map[String, String] = Map(
     "connected" -> connected.toString,

@@ -44,19 +44,19 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
 
   test("an error of the JVM in a request refuses it, and ends the run by name") {
     listening() { fixture =>
-      assert(fixture.listener.ended.isEmpty)
+      assert(fixture.listener.finalError.isEmpty)
       fixture.intake.instead = _ => throw new LinkageError("a class is missing")
       assert(fixture.post("a").status == 500)
-      val error = fixture.listener.ended
+      val error = fixture.listener.finalError
       assert(error.exists(_.condition == Conditions.FeedFailed) && error.get.getMessage.contains("a class is missing"))
     }
   }
 
   test("a listener whose selector has ended ends the run by name") {
     listening() { fixture =>
-      assert(fixture.post("a").status == 200 && fixture.listener.ended.isEmpty)
+      assert(fixture.post("a").status == 200 && fixture.listener.finalError.isEmpty)
       fixture.listener.selectors.foreach(_.getSelector.close())
-      eventually(assert(fixture.listener.ended.exists(_.condition == Conditions.FeedFailed)))
+      eventually(assert(fixture.listener.finalError.exists(_.condition == Conditions.FeedFailed)))
     }
   }
 

@@ -242,12 +242,12 @@ final class JournalIntakeSuite extends AnyFunSuite {
     intake.resume()
     entered.await(60, SECONDS): Unit
     val behind = intake.accept(arrival(Seq("m")))
-    assert(intake.ended.isEmpty)
+    assert(intake.finalError.isEmpty)
     entered.await(60, SECONDS): Unit
     together.foreach(one => assert(failed(one.get(60, SECONDS)).contains("JOURNAL_UNWRITABLE")))
     assert(failed(behind.get(60, SECONDS)).contains("INTAKE_STOPPED"))
     assert(failed(store(intake, Seq("n"))).contains("INTAKE_STOPPED") && !intake.hasRoom)
-    assert(intake.ended.exists(_.getMessage.contains("a class is missing")))
+    assert(intake.finalError.exists(_.getMessage.contains("a class is missing")))
     intake.close()
   }
 
@@ -259,8 +259,8 @@ final class JournalIntakeSuite extends AnyFunSuite {
     assert(store(intake, Seq("a"), Some("k")) == Receipt.Stored(1))
     fails = true
     val deadline = System.nanoTime() + SECONDS.toNanos(60)
-    while (intake.ended.isEmpty && System.nanoTime() < deadline) Thread.sleep(10)
-    assert(intake.ended.exists(_.getMessage.contains("a class is missing")))
+    while (intake.finalError.isEmpty && System.nanoTime() < deadline) Thread.sleep(10)
+    assert(intake.finalError.exists(_.getMessage.contains("a class is missing")))
     assert(failed(store(intake, Seq("b"))).contains("INTAKE_STOPPED"))
     intake.close()
   }

@@ -295,9 +295,9 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
           new TcpConnection(channel, key, connection, "", token.map(_.getBytes("UTF-8")), new LongAdder, "")
         val later = System.nanoTime() + 31000000000L
         val waiting = opened(Some("t"))
-        waiting.received("TOKEN".getBytes("UTF-8"), 5)
+        waiting.receive("TOKEN".getBytes("UTF-8"), 5)
         assert(waiting.isSilent(later) && !waiting.isSilent(System.nanoTime()) && !opened(None).isSilent(later))
-        waiting.received(" t\n".getBytes("UTF-8"), 3)
+        waiting.receive(" t\n".getBytes("UTF-8"), 3)
         assert(waiting.isKnown && !waiting.isSilent(later))
       }
     }
@@ -361,8 +361,8 @@ final class TcpListenerSuite extends AnyFunSuite with Eventually {
       })
       Using.resource(new TcpClient(listener.address.getPort)) { client =>
         client.send("a\n")
-        eventually(assert(listener.ended.exists(_.condition == Conditions.FeedFailed)))
-        assert(listener.ended.get.getMessage.contains("a class is missing"))
+        eventually(assert(listener.finalError.exists(_.condition == Conditions.FeedFailed)))
+        assert(listener.finalError.get.getMessage.contains("a class is missing"))
       }
     }
   }

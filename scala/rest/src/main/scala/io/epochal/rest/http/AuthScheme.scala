@@ -17,7 +17,7 @@ abstract private[rest] class AuthScheme extends SecretOptionList {
   def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]]
 
   /** The settings, if the option that selects the scheme is set; without it the other ones are rejected. */
-  final protected def selected(values: OptionValues, first: OptionSpec[_], isSet: Boolean)(
+  final protected def select(values: OptionValues, first: OptionSpec[_], isSet: Boolean)(
       settings: => Either[EpochalException, AuthSettings]): Either[EpochalException, Option[AuthSettings]] = {
     def others = all.flatMap { spec =>
       if (spec.name.endsWith("*")) values.family(spec).keys.map(key => Reference.option(spec.prefix + key))
@@ -32,19 +32,19 @@ abstract private[rest] class AuthScheme extends SecretOptionList {
         .map(_ => None)
   }
 
-  final protected def selected(values: OptionValues, first: OptionSpec[_])(
+  final protected def select(values: OptionValues, first: OptionSpec[_])(
       settings: => Either[EpochalException, AuthSettings]): Either[EpochalException, Option[AuthSettings]] =
-    selected(values, first, values.isSet(first))(settings)
+    select(values, first, values.isSet(first))(settings)
 
   /** An option that the scheme needs. */
-  final protected def needed[A](
+  final protected def requireOption[A](
       values: OptionValues,
       first: OptionSpec[_],
       spec: OptionSpec[A]): Either[EpochalException, A] =
     values.get(spec).toRight(missing(values, first, spec))
 
   /** A readable secret that the scheme needs. */
-  final protected def needed(
+  final protected def requireOption(
       values: OptionValues,
       first: OptionSpec[_],
       secret: SecretOption): Either[EpochalException, Secret] =

@@ -25,14 +25,14 @@ object AwsSigV4 extends AuthScheme {
     "AWS service of the API: execute-api, s3, es, lambda.")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
-    selected(values, AccessKey) {
+    select(values, AccessKey) {
       for {
-        secret <- needed(values, AccessKey, SecretKey)
+        secret <- requireOption(values, AccessKey, SecretKey)
         token <- SessionToken.of(values)
         _ <- token.fold[Either[EpochalException, Any]](Right(()))(
           AuthScheme.sendable(values.group.format, SessionToken.setName(values), _))
-        region <- needed(values, AccessKey, Region)
-        service <- needed(values, AccessKey, Service)
+        region <- requireOption(values, AccessKey, Region)
+        service <- requireOption(values, AccessKey, Service)
       } yield AwsSettings(Secret.Given(values(AccessKey)), secret, token, region, service)
     }
 

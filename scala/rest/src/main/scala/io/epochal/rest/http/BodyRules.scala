@@ -18,7 +18,7 @@ import io.epochal.kit.record.{Body, PageScan}
   *   JSON Pointer to the error; null, false, 0 and an empty value are none
   * @param ok
   *   JSON Pointer to a flag that is false if the response is an error
-  * @param retried
+  * @param retryErrors
   *   errors that are transient, in any case: the whole text, or a text in the object or array there
   * @param empty
   *   errors that mean no records
@@ -28,7 +28,7 @@ import io.epochal.kit.record.{Body, PageScan}
 final private[epochal] case class BodyRules(
     error: Option[String],
     ok: Option[String] = None,
-    retried: Seq[String] = Nil,
+    retryErrors: Seq[String] = Nil,
     empty: Seq[String] = Nil,
     cost: Option[String] = None
 ) {
@@ -50,7 +50,7 @@ final private[epochal] case class BodyRules(
     Judgement(
       reason.map(one => if (one.isValueNode) one.asText else one.toString).orElse(denied.map(at => s"'$at' is false")),
       isEmpty = isListed(empty),
-      isTransient = isListed(retried),
+      isTransient = isListed(retryErrors),
       cost.flatMap(values.get).flatMap(pause))
   }
 }
@@ -81,7 +81,7 @@ private[epochal] object BodyRules extends SecretOptionList {
   private[rest] val GraphQl: BodyRules =
     BodyRules(
       Some("/errors"),
-      retried = Seq("RATE_LIMITED", "RATE_LIMIT", "THROTTLED"),
+      retryErrors = Seq("RATE_LIMITED", "RATE_LIMIT", "THROTTLED"),
       cost = Some("/extensions/cost"))
 
   /** @param standard
@@ -98,7 +98,7 @@ private[epochal] object BodyRules extends SecretOptionList {
       BodyRules(
         values.get(ErrorPointer).orElse(standard.flatMap(_.error)),
         values.get(OkPointer),
-        values.get(RetryErrors).orElse(standard.map(_.retried)).getOrElse(Nil),
+        values.get(RetryErrors).orElse(standard.map(_.retryErrors)).getOrElse(Nil),
         values.get(EmptyErrors).getOrElse(Nil),
         standard.flatMap(_.cost)))
   }

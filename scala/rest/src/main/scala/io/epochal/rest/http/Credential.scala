@@ -32,7 +32,7 @@ private[epochal] trait Credential extends AutoCloseable {
     * @return
     *   whether the next request has other ones: it is then repeated once
     */
-  def rejected(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = false
+  def onRejection(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = false
 
   override def close(): Unit = ()
 }

@@ -26,7 +26,7 @@ object Digest extends AuthScheme {
   val Password = secret("digest.password", "Password for digest authentication")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
-    selected(values, User)(needed(values, User, Password).map(DigestSettings(Secret.Given(values(User)), _)))
+    select(values, User)(requireOption(values, User, Password).map(DigestSettings(Secret.Given(values(User)), _)))
 
   /** How long unused nonces are kept. */
   private val Kept = Duration.ofHours(1)
@@ -57,7 +57,7 @@ final private[http] class DigestNonces {
     last.map(_ -> count)
   }
 
-  def challenged(challenge: DigestChallenge): Unit = synchronized {
+  def onChallenge(challenge: DigestChallenge): Unit = synchronized {
     if (!last.contains(challenge)) {
       last = Some(challenge)
       count = 0
@@ -81,9 +81,9 @@ final private class DigestCredential(settings: DigestSettings, nonces: Lease[Dig
   /** Whether there is a challenge to answer: the server may have taken an old nonce (`stale`) or none. The request is
     * repeated once, so that a wrong password fails.
     */
-  override def rejected(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = {
+  override def onRejection(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = {
     val best = DigestChallenge.of(challenges)
-    best.foreach(nonces.value.challenged)
+    best.foreach(nonces.value.onChallenge)
     best.nonEmpty
   }
 

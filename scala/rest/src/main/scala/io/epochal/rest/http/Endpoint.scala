@@ -64,7 +64,7 @@ final class Endpoint private (
   }
 
   /** The target of a redirect within the scheme, host and port, without the credential; None for others. */
-  private[http] def redirected(target: String, location: String): Option[String] =
+  private[http] def redirectTarget(target: String, location: String): Option[String] =
     Try(resolve(target, location.trim)).toOption
       .filter { to =>
         base.getScheme.equalsIgnoreCase(to.getScheme) && base.getHost.equalsIgnoreCase(to.getHost) &&

@@ -29,11 +29,11 @@ object Hmac extends AuthScheme {
   private val Places = Set("timestamp", "timestampMillis", "method", "path", "body")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
-    selected(values, Key.text, Key.isSet(values)) {
+    select(values, Key.text, Key.isSet(values)) {
       val text = values(Text)
       val names = Place.findAllMatchIn(text).map(_.group(1)).toSeq
       for {
-        key <- needed(values, Key.text, Key)
+        key <- requireOption(values, Key.text, Key)
         _ <- names
           .find(!Places(_))
           .map(name => values.group.invalid(Text, s"$${$name}", s"one of ${Places.toSeq.sorted.mkString(", ")}"))
@@ -116,7 +116,7 @@ final private[http] class HmacSigner(settings: HmacSettings, clock: Clock) exten
     }
     add(text.substring(at))
     val hash = Hmac.of(algorithm, key.read().getBytes(UTF_8), message.toByteArray)
-    val shown = if (encoding == "hex") HexFormat.of.formatHex(hash) else Base64.getEncoder.encodeToString(hash)
-    timestampHeader.map(_ -> time).toSeq :+ (header -> s"$prefix$shown")
+    val hashText = if (encoding == "hex") HexFormat.of.formatHex(hash) else Base64.getEncoder.encodeToString(hash)
+    timestampHeader.map(_ -> time).toSeq :+ (header -> s"$prefix$hashText")
   }
 }

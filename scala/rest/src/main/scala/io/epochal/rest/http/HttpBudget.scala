@@ -34,5 +34,5 @@ final case class HttpBudget(requestsPerSecond: Option[Double], maxConcurrency: O
 }
 
 object HttpBudget {
-  val unlimited: HttpBudget = HttpBudget(None, None)
+  val Unlimited: HttpBudget = HttpBudget(None, None)
 }

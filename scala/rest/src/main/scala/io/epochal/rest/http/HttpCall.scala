@@ -11,7 +11,7 @@ package io.epochal.rest.http
   * @param endAfter
   *   number of responses 400, 404 or 416 after which the response counts as one without records, with a [[Refusal]]: the
   *   requested page may be past the end of the list; 0: they are failures
-  * @param done
+  * @param successStatuses
   *   statuses that count as an empty response to this request
   * @param repeatable
   *   whether the server may process it twice: over a kept connection that the server had closed it is repeated at once
@@ -23,6 +23,6 @@ final case class HttpCall(
     body: Option[HttpBody] = None,
     unless: Option[Validator] = None,
     endAfter: Int = 0,
-    done: Set[Int] = Set.empty,
+    successStatuses: Set[Int] = Set.empty,
     repeatable: Boolean = true
 )

@@ -29,7 +29,7 @@ import io.epochal.kit.record.{Body, BodyProblem, TextEncoding}
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
   * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.
   */
-final private[epochal] class HttpClient private (settings: HttpSettings, counters: HttpCounters, held: HttpResources)
+final private[epochal] class HttpClient private (settings: HttpSettings, counters: HttpCounters, resources: HttpResources)
     extends AutoCloseable {
 
   /** @param share
@@ -41,7 +41,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
   def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget)
 
   import HttpClient.log
-  import held.{connections, credentials, gate}
+  import resources.{connections, credentials, gate}
   import settings.endpoint
 
   /** Attempts for an unreachable server on a stream's first request, unless the user has set a limit. */
@@ -67,7 +67,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
   /** A client of another list on the same server, with the connections, credentials and budget of this one: it ends with
     * this one, and need not be closed.
     */
-  def at(endpoint: Endpoint): HttpClient = new HttpClient(settings.copy(endpoint = endpoint), counters, held)
+  def at(endpoint: Endpoint): HttpClient = new HttpClient(settings.copy(endpoint = endpoint), counters, resources)
 
   /** Sends a request in the calling thread; an interrupt aborts it soon.
     *
@@ -92,7 +92,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
       case _                                                                     => Verdict.GiveUp
     }
     try
-      new Retrier(settings.retry, classify, retried).run { failures =>
+      new Retrier(settings.retry, classify, onRetry).run { failures =>
         attempts = failures + 1
         val response = attempt(request, buffer)
         if (response.refusal.isDefined) {
@@ -124,7 +124,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     verdict.pause.foreach(length => gate.pause(cappedWait(length), settings.retry.initialDelay))
     verdict.error.foreach { text =>
       if (verdict.isEmpty) buffer.markAbsent()
-      else throw HttpFailure.inBody(endpoint, response.status, settings.masked(text), verdict.isTransient)
+      else throw HttpFailure.inBody(endpoint, response.status, settings.mask(text), verdict.isTransient)
     }
   }
 
@@ -141,13 +141,13 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     if (inDoubt) s"$problem; {option:encoding=ISO-8859-1} is for text in that charset" else problem
   }
 
-  override def close(): Unit = held.close()
+  override def close(): Unit = resources.close()
 
-  private def retried(event: RetryEvent): Unit = event.cause match {
+  private def onRetry(event: RetryEvent): Unit = event.cause match {
     case failure: HttpFailure =>
       if (failure.throttled) gate.pause(event.delay, settings.retry.initialDelay)
-      counters.retried(event, settings.retry, failure.report(event.failures).problem)
-    case other => counters.retried(event, settings.retry, Redaction.text(other.toString))
+      counters.countRetry(event, settings.retry, failure.report(event.failures).problem)
+    case other => counters.countRetry(event, settings.retry, Redaction.text(other.toString))
   }
 
   /** Sends a request; if the server rejects the token, renews it once. */
@@ -173,7 +173,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     @scala.annotation.tailrec
     def follow(call: HttpCall, left: Int): ResponseHead = {
       val response = once(call)
-      response.moved match {
+      response.redirectTarget match {
         case None                 => response
         case Some(_) if left == 0 => throw HttpFailure.redirects(endpoint, response.status, MostRedirects)
         case Some(target)         => follow(call.copy(target = target), left - 1)
@@ -182,7 +182,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     try follow(call, MostRedirects)
     catch {
       case failure: HttpFailure
-          if failure.challenges.exists(challenge => credentials.map(_.rejected(login, challenge)).contains(true)) =>
+          if failure.challenges.exists(challenge => credentials.map(_.onRejection(login, challenge)).contains(true)) =>
         follow(call, MostRedirects)
     }
   }
@@ -201,13 +201,13 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
       val code = response.getCode
       val notModified = call.unless.isDefined && code == 304
       if (!notModified) counters.charge()
-      val ignored = settings.ignored.contains(code) || call.done(code)
+      val ignored = settings.ignoreStatuses.contains(code) || call.successStatuses(code)
       // An ignored status is no error, yet a page that must exist is requested once more.
       val refusal = Option.when((!ignored || call.endAfter > 1) && isPastEnd(code, call))(
-        Refusal(code, HttpFailure.shown(detail(request, response, buffer, whole))))
+        Refusal(code, HttpFailure.excerpt(detail(request, response, buffer, whole))))
       val location = header(response, "Location")
         .filter(_ => !ignored && keepsMethod(code, call.method))
-        .flatMap(endpoint.redirected(call.target, _))
+        .flatMap(endpoint.redirectTarget(call.target, _))
       val absent = notModified || code == 204 || ignored || refusal.isDefined || location.isDefined
       val blank = !absent && code < 300 && whole && settings.mayLackBody && isBlank(buffer) && delimited(response)
       if (absent || blank) buffer.markAbsent()
@@ -224,7 +224,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
   private def failure(error: Throwable, watch: WatchedRequest): Throwable =
     if (Thread.currentThread().isInterrupted) new InterruptedException
     else
-      watch.exceeded.map(HttpFailure.tooSlow(endpoint, _)).getOrElse {
+      watch.exceededLimit.map(HttpFailure.tooSlow(endpoint, _)).getOrElse {
         error match {
           case e: IOException => HttpFailure.of(endpoint, settings.transport.timeout, e)
           case e: IllegalStateException if !connections.value.isClosed => e
@@ -241,7 +241,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     status == 307 || status == 308 || method == "GET" && Redirects(status)
 
   private def isPastEnd(status: Int, call: HttpCall): Boolean =
-    call.endAfter > 0 && PastEnd(status) && !settings.retried.contains(status)
+    call.endAfter > 0 && PastEnd(status) && !settings.retryStatuses.contains(status)
 
   private def build(call: HttpCall, credential: Seq[(String, String)]): HttpUriRequestBase = {
     val request = new HttpUriRequestBase(call.method, endpoint.base)
@@ -338,7 +338,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     pause.unread.foreach { case (name, text) =>
       if (gate.firstUnread(name))
         log.warn(
-          s"$endpoint demands a pause by '$name: ${HttpFailure.shown(settings.masked(text))}', which is not a time. " +
+          s"$endpoint demands a pause by '$name: ${HttpFailure.excerpt(settings.mask(text))}', which is not a time. " +
             s"The next request waits for ${cappedWait(settings.retry.maxDelay).toMillis} ms, the longest delay of a retry.")
     }
     pause.length.orElse(pause.unread.headOption.map(_ => settings.retry.maxDelay)).map(cappedWait)
@@ -365,8 +365,8 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     val code = response.getCode
     val throttled = code == 429 || Throttle.repeats(header(response, _)) || (code == 403 && pause.isDefined)
     if (throttled) counters.add(HttpCounts(throttled = 1))
-    val retried = settings.retried.contains(if (code == 403 && throttled) 429 else code)
-    val verdict = if (retried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
+    val isRetried = settings.retryStatuses.contains(if (code == 403 && throttled) 429 else code)
+    val verdict = if (isRetried) pause.fold[Verdict](Verdict.Retry)(Verdict.RetryAfter(_)) else Verdict.GiveUp
     val text = detail(request, response, buffer, whole)
     val challenges = response.getHeaders(StandardHeaders.WWW_AUTHENTICATE).toSeq.map(_.getValue)
     val advice = settings.credentials.copy(lacking = lacking)
@@ -390,7 +390,7 @@ final private[epochal] class HttpClient private (settings: HttpSettings, counter
     }
     val authorization =
       Option(request.getFirstHeader("Authorization")).toSeq.flatMap(h => Endpoint.credential(h.getValue))
-    settings.masked(text, authorization)
+    settings.mask(text, authorization)
   }
 }
 

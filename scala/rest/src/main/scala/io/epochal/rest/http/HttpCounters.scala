@@ -18,7 +18,7 @@ final private[epochal] class HttpCounters extends AccumulatorV2[HttpCounts, Http
   override def add(more: HttpCounts): Unit = synchronized(counts += more)
 
   /** Counts and logs a failure that is followed by another attempt. */
-  def retried(event: RetryEvent, limits: RetrySettings, reason: String): Unit = {
+  def countRetry(event: RetryEvent, limits: RetrySettings, reason: String): Unit = {
     add(HttpCounts(retries = 1, waitedMillis = event.delay.toMillis))
     val attempt = s"Attempt ${event.failures} of ${limits.maxAttempts}"
     log.warn(s"$attempt failed, the next one follows in ${event.delay.toMillis} ms: $reason")

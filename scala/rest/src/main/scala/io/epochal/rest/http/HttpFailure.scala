@@ -97,7 +97,7 @@ private[epochal] object HttpFailure {
         "url" -> endpoint,
         "status" -> code,
         "attempts" -> attempts,
-        "body" -> shown(detail),
+        "body" -> excerpt(detail),
         "advice" -> advice(code, credentials)))
 
   /** A redirect after the maximum of them in a row. */
@@ -162,7 +162,7 @@ private[epochal] object HttpFailure {
     new HttpFailure(Verdict.GiveUp)(_ => Conditions.HttpResponseTooLarge("url" -> endpoint, "limit" -> limit))
 
   private def beyondLimit(endpoint: Endpoint, reason: String): HttpFailure =
-    new HttpFailure(Verdict.GiveUp)(_ => Conditions.HttpLimitExceeded("url" -> endpoint, "reason" -> shown(reason)))
+    new HttpFailure(Verdict.GiveUp)(_ => Conditions.HttpLimitExceeded("url" -> endpoint, "reason" -> excerpt(reason)))
 
   /** A request that exceeded its deadline, or a response below the minimum rate. */
   def tooSlow(endpoint: Endpoint, reason: String): HttpFailure =
@@ -177,7 +177,7 @@ private[epochal] object HttpFailure {
   def body(endpoint: Endpoint, reason: String, cut: Boolean, advice: String = LookThere): HttpFailure =
     new HttpFailure(if (cut) Verdict.Retry else Verdict.GiveUp)(attempts =>
       Conditions
-        .HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> shown(reason), "advice" -> advice))
+        .HttpBodyInvalid("url" -> endpoint, "attempts" -> attempts, "reason" -> excerpt(reason), "advice" -> advice))
 
   /** A successful response that is an error.
     *
@@ -187,7 +187,7 @@ private[epochal] object HttpFailure {
   def inBody(endpoint: Endpoint, status: Int, text: String, isTransient: Boolean): HttpFailure =
     new HttpFailure(if (isTransient) Verdict.Retry else Verdict.GiveUp)(attempts =>
       Conditions
-        .HttpErrorInBody("url" -> endpoint, "status" -> status, "attempts" -> attempts, "error" -> shown(text)))
+        .HttpErrorInBody("url" -> endpoint, "status" -> status, "attempts" -> attempts, "error" -> excerpt(text)))
 
   /** A successful response without a body, where records were expected; a retry may return them. */
   def noBody(endpoint: Endpoint, status: Int): HttpFailure =
@@ -201,7 +201,7 @@ private[epochal] object HttpFailure {
     "Open the URL with curl or in a browser and check what it returns; a proxy or a login page may respond in its place."
 
   /** A server's text for a message: on one line, short, without credentials. */
-  def shown(text: String): String =
+  def excerpt(text: String): String =
     Redaction.text(text.take(MaxRead).replaceAll("\\s+", " ").trim).take(MaxShown)
 
   private val MaxShown = 200
@@ -210,5 +210,5 @@ private[epochal] object HttpFailure {
   private val MaxRead = 4000
 
   private def reason(error: IOException): String =
-    shown(Option(error.getMessage).getOrElse(error.getClass.getSimpleName))
+    excerpt(Option(error.getMessage).getOrElse(error.getClass.getSimpleName))
 }

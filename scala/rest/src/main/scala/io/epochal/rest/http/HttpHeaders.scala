@@ -54,6 +54,6 @@ private[epochal] object HttpHeaders {
   /** Whether a header is a default: its value is no secret. */
   def isDefault(header: (String, String)): Boolean = defaults.contains(header)
 
-  private def invalid(format: String, option: String, expected: String): EpochalException =
-    OptionGroup.invalid(format, option, Redaction.Mask, expected, "headers.Authorization=Bearer <token>")
+  private def invalid(format: String, option: String, requirement: String): EpochalException =
+    OptionGroup.invalid(format, option, Redaction.Mask, requirement, "headers.Authorization=Bearer <token>")
 }

@@ -18,13 +18,13 @@ import io.epochal.kit.access.Secret
   *   identifies the DataFrame, or the `budgetName`, whose requests share the budget within a JVM
   * @param maxThrottleWait
   *   the longest pause that the server may demand
-  * @param retried
+  * @param retryStatuses
   *   statuses that are retried
-  * @param ignored
+  * @param ignoreStatuses
   *   statuses that count as an empty response
   * @param auth
   *   authentication
-  * @param hidden
+  * @param extraSecrets
   *   further values that are masked in all texts
   * @param text
   *   how successful bodies are read; None: as bytes
@@ -46,18 +46,18 @@ final case class HttpSettings(
     query: String,
     budget: HttpBudget,
     maxThrottleWait: Duration,
-    retried: HttpStatuses,
-    ignored: HttpStatuses,
+    retryStatuses: HttpStatuses,
+    ignoreStatuses: HttpStatuses,
     auth: Seq[AuthSettings],
-    hidden: Seq[Secret] = Nil,
+    extraSecrets: Seq[Secret] = Nil,
     text: Option[TextSettings] = None,
     mayLackBody: Boolean = false,
     patient: Boolean = false,
     rules: Option[BodyRules] = None) {
 
   /** Masks secrets in a server's text. */
-  def masked(text: String, more: Seq[String] = Nil): String =
-    (endpoint.secrets ++ (auth.flatMap(_.secrets) ++ hidden).flatMap(secret => Try(secret.read()).toOption) ++ more)
+  def mask(text: String, more: Seq[String] = Nil): String =
+    (endpoint.secrets ++ (auth.flatMap(_.secrets) ++ extraSecrets).flatMap(secret => Try(secret.read()).toOption) ++ more)
       .filter(_.length >= HttpSettings.ShortestSecret)
       .sortBy(-_.length)
       .foldLeft(text)(_.replace(_, Redaction.Mask))

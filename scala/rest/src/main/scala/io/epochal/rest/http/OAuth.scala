@@ -20,13 +20,13 @@ object OAuth extends AuthScheme {
     "Whether client id and secret are sent by basic authentication or in the body.")
 
   override def read(values: OptionValues, endpoint: Endpoint): Either[EpochalException, Option[AuthSettings]] =
-    selected(values, TokenUrl)(settings(values))
+    select(values, TokenUrl)(settings(values))
 
   private def settings(values: OptionValues): Either[EpochalException, OAuthSettings] =
     for {
       secret <- ClientSecret.of(values)
       refresh <- RefreshToken.of(values)
-      id <- needed(values, TokenUrl, ClientId)
+      id <- requireOption(values, TokenUrl, ClientId)
       _ <- ensure(secret.isDefined || refresh.isDefined)(missing(values, TokenUrl, ClientSecret.text))
       _ <- secret.map(_.readable).getOrElse(Right(""))
       _ <- refresh.map(_.readable).getOrElse(Right(""))

@@ -70,7 +70,7 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
     */
   override def headers: Seq[(String, String)] = Seq("Authorization" -> s"$Bearer${tokens.value.token(grant).text}")
 
-  override def rejected(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = {
+  override def onRejection(headers: Seq[(String, String)], challenges: Seq[String]): Boolean = {
     headers.foreach { case (_, value) => tokens.value.reject(value.stripPrefix(Bearer)) }
     true
   }
@@ -83,14 +83,14 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
     val settings = http.copy(
       endpoint = oauth.endpoint,
       query = "",
-      budget = HttpBudget.unlimited,
-      retried = HttpStatuses.transient,
-      ignored = HttpStatuses.none,
+      budget = HttpBudget.Unlimited,
+      retryStatuses = HttpStatuses.transient,
+      ignoreStatuses = HttpStatuses.none,
       auth = Nil,
       text = None,
       rules = None,
       maxResponseBytes = math.min(http.maxResponseBytes, MaxResponseBytes),
-      hidden = oauth.secrets ++ latest.map(Secret.Given(_)))
+      extraSecrets = oauth.secrets ++ latest.map(Secret.Given(_)))
     val token = latest.orElse(oauth.refreshToken.map(_.read()))
     try
       Using.resource(new HttpClient(settings, counters))(_.call(request(token), buffer, first)(_ =>
@@ -135,7 +135,7 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
     Try(json.readTree(body.bytes, 0, body.length)).toOption
       .flatMap(response =>
         text(response, "error").map(error => (error +: text(response, "error_description").toSeq).mkString(": ")))
-      .fold("")(text => s", ${settings.masked(text).replaceAll("\\s+", " ").take(ShownCharacters)}")
+      .fold("")(text => s", ${settings.mask(text).replaceAll("\\s+", " ").take(ShownCharacters)}")
 
   private def text(response: JsonNode, field: String): Option[String] =
     Option(response)

@@ -114,14 +114,14 @@ private[http] object OAuthTokens {
 /** @param expires
   *   None: the server sent no lifetime
   */
-final private[http] case class AccessToken(text: String, obtained: Instant, expires: Option[Instant]) {
+final private[http] case class AccessToken(text: String, issuedAt: Instant, expires: Option[Instant]) {
   private val Margin = Duration.ofMinutes(1)
 
   /** Whether the token need not be renewed yet: that is due one minute before expiry, or after nine tenths of a short
     * lifetime.
     */
   def isFresh(now: Instant): Boolean = expires.forall { end =>
-    val tenth = Duration.between(obtained, end).dividedBy(10)
+    val tenth = Duration.between(issuedAt, end).dividedBy(10)
     val margin = if (tenth.compareTo(Margin) < 0) tenth else Margin
     now.isBefore(end.minus(margin))
   }

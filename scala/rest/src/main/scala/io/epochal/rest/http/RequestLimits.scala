@@ -60,7 +60,7 @@ final private[http] class WatchedRequest(request: Cancellable, limits: RequestLi
   private var windowReceived = NoBody
 
   /** The exceeded limit, if that is why the request was cancelled. */
-  def exceeded: Option[String] = reason
+  def exceededLimit: Option[String] = reason
 
   /** A response's body, counted as it arrives.
     *

@@ -13,7 +13,7 @@ import org.apache.hc.core5.http.HttpResponse
   *   the response, if it is a refusal
   * @param blank
   *   whether the body is blank, and that means no records; a single such response is not believed
-  * @param moved
+  * @param redirectTarget
   *   the target of a redirect that is followed
   */
 final private[epochal] class ResponseHead(
@@ -22,7 +22,7 @@ final private[epochal] class ResponseHead(
     val delimited: Boolean = true,
     val refusal: Option[Refusal] = None,
     val blank: Boolean = false,
-    val moved: Option[String] = None) {
+    val redirectTarget: Option[String] = None) {
   def status: Int = response.getCode
 
   /** The validator for a later conditional request. */

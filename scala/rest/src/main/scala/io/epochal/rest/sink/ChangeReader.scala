@@ -24,8 +24,8 @@ final private[rest] class ChangeReader(shape: ChangeShape) {
   }
 
   /** The columns that the row does not have: it is an update that did not change them. */
-  def unchanged(row: BinaryRow): Set[String] =
-    shape.unchanged.filterNot(column => row.isNullAt(column.ordinal)).fold(Set.empty[String]) { column =>
+  def unchangedColumns(row: BinaryRow): Set[String] =
+    shape.unchangedList.filterNot(column => row.isNullAt(column.ordinal)).fold(Set.empty[String]) { column =>
       row.get(column.ordinal, column.field.dataType) match {
         case names: ArrayData => (0 until names.numElements()).map(names.getUTF8String(_).toString).toSet
         case _                => Set.empty

@@ -10,7 +10,7 @@ import io.epochal.rest.sink.RestSinkOptions.{Format, group}
   *
   * @param operation
   *   of type STRING
-  * @param unchanged
+  * @param unchangedList
   *   the list of the columns that a row does not have
   * @param record
   *   the columns of bodies
@@ -25,7 +25,7 @@ import io.epochal.rest.sink.RestSinkOptions.{Format, group}
   */
 final private[rest] case class ChangeShape(
     operation: NamedColumn,
-    unchanged: Option[NamedColumn],
+    unchangedList: Option[NamedColumn],
     record: Seq[NamedColumn],
     entity: Seq[NamedColumn],
     keys: Seq[NamedColumn],
@@ -35,21 +35,21 @@ final private[rest] case class ChangeShape(
 
 /** Names are those of `epochal-cdc`, of Delta's change feed and of `epochal-jdbc`. */
 private[rest] object ChangeShape {
-  import RequestShape.{Checked, all, find, inUrl, piece, scalar}
+  import RequestShape.{Check, all, find, inUrl, piece, scalar}
 
   val ChangeType = "_change_type"
   val Version = "_commit_version"
   val Unchanged = "_unchanged_columns"
   private val Own = Set(ChangeType, Version, "_commit_timestamp", Unchanged)
 
-  def of(changes: ChangeSettings, schema: StructType, entity: Seq[NamedColumn]): Checked[ChangeShape] = {
+  def of(changes: ChangeSettings, schema: StructType, entity: Seq[NamedColumn]): Check[ChangeShape] = {
     val columns = schema.fields.toSeq.zipWithIndex.map { case (field, i) => NamedColumn(field, i) }
-    def named(name: String) = columns.find(_.field.name == name)
+    def columnNamed(name: String) = columns.find(_.field.name == name)
     for {
       operation <- changes.operation match {
         case Some(name) => find(ChangeOptions.OpColumn, name, schema, identity)
         case None =>
-          named(ChangeType).toRight(
+          columnNamed(ChangeType).toRight(
             OptionGroup.missing(
               Format,
               ChangeOptions.OpColumn,
@@ -60,7 +60,7 @@ private[rest] object ChangeShape {
           ChangeOptions.OpColumn,
           s"${operation.field.name} ${operation.field.dataType.sql}",
           "a column of type STRING"))
-      version = named(Version)
+      version = columnNamed(Version)
       _ <- RestSinkOptions.ensure(entity.isEmpty || version.nonEmpty)(
         group.conflict(
           "{option:keyColumns}, {option:mode=changes}",
@@ -76,7 +76,7 @@ private[rest] object ChangeShape {
       _ <- ReplicaKey.refusal((entity ++ deleteUrl).map(_.field), usesImages = false).toLeft(())
     } yield ChangeShape(
       operation,
-      named(Unchanged).filter(_.field.dataType match {
+      columnNamed(Unchanged).filter(_.field.dataType match {
         case ArrayType(_: StringType, _) => true
         case _                           => false
       }),

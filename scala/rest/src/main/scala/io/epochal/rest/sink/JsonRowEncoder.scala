@@ -13,9 +13,9 @@ import io.epochal.kit.spark.{ArrayRow, JsonRowWriter}
 final private[rest] class JsonRowEncoder(shape: RequestShape, ignoreNullFields: Boolean) {
 
   /** The row encoded last, as it is sent. */
-  val sent = new Utf8Bytes
+  val sentRow = new Utf8Bytes
 
-  val whole: Utf8Bytes = if (shape.sendsWholeRows) sent else new Utf8Bytes
+  val whole: Utf8Bytes = if (shape.sendsWholeRows) sentRow else new Utf8Bytes
 
   /** The values of its key columns as a JSON object; empty without key columns. */
   val key = new Utf8Bytes
@@ -46,14 +46,14 @@ final private[rest] class JsonRowEncoder(shape: RequestShape, ignoreNullFields: 
     */
   def encode(row: BinaryRow, all: Boolean): RowEffect =
     try {
-      sent.truncate(0)
+      sentRow.truncate(0)
       whole.truncate(0)
       key.truncate(0)
       if (needsWhole || all) wholeWriter.write(row.internal)
       val change = changes.fold[RowEffect](RowEffect.Stores)(_.read(row))
       change match {
         case RowEffect.Stores =>
-          absent = changes.fold(Set.empty[String])(_.unchanged(row))
+          absent = changes.fold(Set.empty[String])(_.unchangedColumns(row))
           if (!shape.sendsWholeRows) storePieces.put(row)
         case RowEffect.Deletes =>
           absent = shape.schema.fields.iterator.zipWithIndex.collect {
@@ -75,14 +75,14 @@ final private[rest] class JsonRowEncoder(shape: RequestShape, ignoreNullFields: 
     private val pieces: Seq[BinaryRow => Unit] = template.map {
       case RowPiece.Literal(text) =>
         val bytes = text.getBytes(UTF_8)
-        _ => sent.put(bytes, 0, bytes.length)
-      case RowPiece.WholeRow => _ => sent.put(record, 0, record.length)
+        _ => sentRow.put(bytes, 0, bytes.length)
+      case RowPiece.WholeRow => _ => sentRow.put(record, 0, record.length)
       case RowPiece.Column(column, isQuoted) =>
         val json = new ColumnJson(column)
         row => {
           if (absent(column.field.name))
             throw new UnsendableRow(s"the template needs '${column.field.name}', which this change does not have")
-          if (isQuoted) json.putQuoted(row, sent) else json.put(row, sent)
+          if (isQuoted) json.putQuoted(row, sentRow) else json.put(row, sentRow)
         }
     }
 

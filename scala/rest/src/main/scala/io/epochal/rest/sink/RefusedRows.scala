@@ -17,7 +17,7 @@ final private[rest] class RefusedRows(limit: Option[Int], partition: Int, epoch:
     *   if the row fails its epoch
     */
   def add(row: Long, key: String, reason: String, json: => String): Unit = {
-    val maxRows = limit.getOrElse(throw RefusedRows.refused(partition, row, epoch, place, reason))
+    val maxRows = limit.getOrElse(throw RefusedRows.refusal(partition, row, epoch, place, reason))
     rows += RefusedRow(partition, row, key, reason, json)
     chars += rows.last.json.length
     if (rows.size > maxRows) throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=$maxRows}", rows.head)
@@ -33,7 +33,7 @@ private[rest] object RefusedRows {
   /** Bounds the memory of the task, and of the driver, which collects all tasks' rows. */
   val MaxChars: Long = 16L << 20
 
-  def refused(partition: Int, row: Long, epoch: String, place: String, reason: String): EpochalException =
+  def refusal(partition: Int, row: Long, epoch: String, place: String, reason: String): EpochalException =
     Conditions.RowRefused("row" -> row, "partition" -> partition, "epoch" -> epoch, "url" -> place, "reason" -> reason)
 
   def tooMany(epoch: String, limit: String, first: RefusedRow): EpochalException = Conditions.TooManyRefusedRows(

@@ -29,9 +29,9 @@ final private[rest] class RequestBatch(keepWhole: Boolean) {
     if (rows == places.length) places = JavaArrays.copyOf(places, rows * 2)
     places(rows) = place
     deletions.set(rows, deletes)
-    slices.add(row.sent)
+    slices.add(row.sentRow)
     keys.add(row.key)
-    if (keepWhole && (row.whole ne row.sent)) whole.add(row.whole)
+    if (keepWhole && (row.whole ne row.sentRow)) whole.add(row.whole)
   }
 
   def clear(): Unit = {

@@ -30,9 +30,9 @@ private[rest] object RequestShape {
   val RowName = "_row"
   val WholeRow: String = "${" + RowName + "}"
 
-  type Checked[A] = Either[EpochalException, A]
+  type Check[A] = Either[EpochalException, A]
 
-  def of(schema: StructType, settings: RestSinkSettings): Checked[RequestShape] =
+  def of(schema: StructType, settings: RestSinkSettings): Check[RequestShape] =
     for {
       _ <- RestSinkOptions.ensure(schema.nonEmpty)(
         RestSinkOptions.group.invalid(RestSinkOptions.RowTemplate, "", "a row of one column or more"))
@@ -46,7 +46,7 @@ private[rest] object RequestShape {
   /** @param option
     *   whose template has the piece
     */
-  def piece(option: OptionSpec[_], piece: TemplatePiece, schema: StructType): Checked[RowPiece] = piece match {
+  def piece(option: OptionSpec[_], piece: TemplatePiece, schema: StructType): Check[RowPiece] = piece match {
     case TemplatePiece.Literal(text)               => Right(RowPiece.Literal(text))
     case TemplatePiece.Placeholder(RowName, false) => Right(RowPiece.WholeRow)
     case TemplatePiece.Placeholder(name, isQuoted) =>
@@ -59,14 +59,14 @@ private[rest] object RequestShape {
   private def inTemplate(column: String): String = s"…$${$column}…"
 
   /** A key column must be scalar: sortable, comparable, with a single text. */
-  private def key(name: String, names: Seq[String], schema: StructType): Checked[NamedColumn] =
+  private def key(name: String, names: Seq[String], schema: StructType): Check[NamedColumn] =
     scalar(
       RestSinkOptions.KeyColumns,
       name,
       schema,
       right => NameList.render(names.map(one => if (one == name) right else one)))
 
-  def scalar(option: OptionSpec[_], name: String, schema: StructType, whole: String => String): Checked[NamedColumn] =
+  def scalar(option: OptionSpec[_], name: String, schema: StructType, whole: String => String): Check[NamedColumn] =
     find(option, name, schema, whole).flatMap { column =>
       column.field.dataType match {
         case _: StructType | _: ArrayType | _: MapType | BinaryType | VariantType | CalendarIntervalType | NullType =>
@@ -80,7 +80,7 @@ private[rest] object RequestShape {
     }
 
   /** By exact name, else by the only one that differs in case. */
-  def find(option: OptionSpec[_], name: String, schema: StructType, whole: String => String): Checked[NamedColumn] = {
+  def find(option: OptionSpec[_], name: String, schema: StructType, whole: String => String): Check[NamedColumn] = {
     val exact = schema.fieldNames.indexOf(name)
     val similar = schema.fieldNames.indices.filter(schema.fieldNames(_).equalsIgnoreCase(name))
     Option
@@ -98,7 +98,7 @@ private[rest] object RequestShape {
       }
   }
 
-  def all[A, B](values: Seq[A])(check: A => Checked[B]): Checked[Seq[B]] = {
+  def all[A, B](values: Seq[A])(check: A => Check[B]): Check[Seq[B]] = {
     val (wrong, right) = values.partitionMap(check)
     wrong.headOption.toLeft(right)
   }

@@ -17,7 +17,7 @@ private[rest] object RestSinkMetric {
   private val all =
     Array(new RestSentRowsMetric, new RestRequestsMetric, new RestSentBytesMetric, new RestSentAgainMetric)
 
-  def supported: Array[CustomMetric] = all.toArray
+  def customMetrics: Array[CustomMetric] = all.toArray
 
   def values(rows: Long, sentBytes: Long, counts: HttpCounts): Array[CustomTaskMetric] =
     all.zip(Array(rows, counts.requests, sentBytes, counts.retries)).map { case (metric, n) => metric.ofTask(n) }

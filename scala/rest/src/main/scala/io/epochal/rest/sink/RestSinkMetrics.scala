@@ -17,12 +17,12 @@ final private[rest] class RestSinkMetrics {
   /** @param before
     *   whether the epoch had begun before
     */
-  def begun(before: Boolean): Unit = if (before) gauges.replayed()
+  def onBegin(before: Boolean): Unit = if (before) gauges.replayed()
 
-  def committed(epoch: String, messages: Seq[RestTaskMessage]): Unit = synchronized {
+  def onCommit(epoch: String, messages: Seq[RestTaskMessage]): Unit = synchronized {
     messages.foreach(message => counters.add(message.counts))
     sentBytes += messages.map(_.sentBytes).sum
-    val (rows, refusals) = (messages.map(_.rows).sum, messages.map(_.refused.length.toLong).sum)
+    val (rows, refusals) = (messages.map(_.rows).sum, messages.map(_.refusedRows.length.toLong).sum)
     badRows += refusals
     last = Map("epoch" -> epoch, "rows" -> rows.toString)
     epoch.toLongOption.foreach(gauges.written(_, rows - refusals, refusals))

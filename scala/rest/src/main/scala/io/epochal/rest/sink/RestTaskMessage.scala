@@ -10,5 +10,5 @@ final private[rest] case class RestTaskMessage(
     rows: Long,
     sentBytes: Long,
     counts: HttpCounts,
-    refused: Array[RefusedRow]
+    refusedRows: Array[RefusedRow]
 ) extends WriterCommitMessage

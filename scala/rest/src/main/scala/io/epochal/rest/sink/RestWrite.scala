@@ -46,7 +46,7 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
   override def toString: String = description()
   override def toStreaming: StreamingWrite = this
   override def toBatch: BatchWrite = this
-  override def supportedCustomMetrics(): Array[CustomMetric] = RestSinkMetric.supported
+  override def supportedCustomMetrics(): Array[CustomMetric] = RestSinkMetric.customMetrics
   override def useCommitCoordinator(): Boolean = false
 
   /** Called before any task runs. */
@@ -68,10 +68,10 @@ private class RestWrite(run: RestSinkRun) extends Write with StreamingWrite with
   }
 
   override def commit(epoch: Long, messages: Array[WriterCommitMessage]): Unit =
-    QueryStop.guard(run.committed(epoch.toString, messages))
+    QueryStop.guard(run.onCommit(epoch.toString, messages))
 
   override def commit(messages: Array[WriterCommitMessage]): Unit =
-    QueryStop.guard(run.committed(RestWriterFactory.Batch, messages))
+    QueryStop.guard(run.onCommit(RestWriterFactory.Batch, messages))
 
   override def abort(epoch: Long, messages: Array[WriterCommitMessage]): Unit = ()
   override def abort(messages: Array[WriterCommitMessage]): Unit = ()
@@ -124,7 +124,7 @@ final private[rest] class RestSinkRun(
   /** Checks that a replayed epoch is cut into the same requests, with the same keys. */
   def hold(checkpoint: String, partitions: Int): Unit = plan.currentEpoch.foreach { epoch =>
     if (epochPartitions == null) epochPartitions = new EpochPartitions(checkpoint, engine.hadoop)
-    metrics.begun(epochPartitions.hold(epoch, requests(partitions)))
+    metrics.onBegin(epochPartitions.hold(epoch, requests(partitions)))
   }
 
   /** Everything besides an epoch's rows that decides its keys. */
@@ -151,16 +151,16 @@ final private[rest] class RestSinkRun(
     * @param epoch
     *   its number, or `batch`
     */
-  def committed(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
+  def onCommit(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
     val taskMessages = Messages.of[RestTaskMessage](messages)
     reached ||= taskMessages.exists(_.rows > 0)
-    val refusals = taskMessages.sortBy(_.partition).flatMap(_.refused)
+    val refusals = taskMessages.sortBy(_.partition).flatMap(_.refusedRows)
     settings.deadLetters.foreach { letters =>
       if (refusals.size > letters.limit)
         throw RefusedRows.tooMany(epoch, s"{option:maxBadRows=${letters.limit}}", refusals.head)
       new DeadLetterFiles(letters.path, engine.hadoop).replace(queryId, epoch, sink, refusals)
     }
-    metrics.committed(epoch, taskMessages)
+    metrics.onCommit(epoch, taskMessages)
   }
 }
 
@@ -196,7 +196,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     *   EPOCH_PARTITIONING_CHANGED if it had begun with other `requests`
     */
   def hold(epoch: Long, requests: String): Boolean = {
-    val line = s"""{"v":1,"requests":${Template.quoted(requests)}}\n"""
+    val line = s"""{"v":1,"requests":${Template.jsonString(requests)}}\n"""
     val file = epoch.toString
     // Epochs of a run are consecutive; only its first one can be a replay.
     val known = if (last.exists(_ < epoch)) None else read(file)

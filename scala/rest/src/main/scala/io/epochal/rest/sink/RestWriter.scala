@@ -129,8 +129,8 @@ final private[rest] class RestWriter(
 
   /** Adds the row that was encoded last. */
   private def add(to: RowTarget, deletes: Boolean): Unit = {
-    if (batch.rows > 0 && batch.bytes + encoder.sent.length > settings.batchBytes) send()
-    if (batch.rows == 0) flush.foreach(_.begun())
+    if (batch.rows > 0 && batch.bytes + encoder.sentRow.length > settings.batchBytes) send()
+    if (batch.rows == 0) flush.foreach(_.onFirstRow())
     batch.add(encoder, rows - 1, deletes)
     target = to
     if (batch.rows == settings.batchSize) send()
@@ -144,10 +144,10 @@ final private[rest] class RestWriter(
     catch {
       case left: RowsLeft =>
         val reason = s"${left.reason} (${Plural.of(left.attempts.toLong, "attempt")})"
-        throw RefusedRows.refused(partition, batch.place(left.first) + 1, epoch, settings.place, reason)
+        throw RefusedRows.refusal(partition, batch.place(left.first) + 1, epoch, settings.place, reason)
     }
     batch.clear()
-    flush.foreach(_.sent())
+    flush.foreach(_.onSend())
   }
 
   private def key: String =
@@ -204,13 +204,13 @@ final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extend
   }
 
   /** In `exclusively`: a request has its first row. */
-  def begun(): Unit = {
+  def onFirstRow(): Unit = {
     val mine = request
     timer.start(() => flush(mine))
   }
 
   /** In `exclusively`: the request was sent. */
-  def sent(): Unit = {
+  def onSend(): Unit = {
     request += 1
     timer.stop()
   }

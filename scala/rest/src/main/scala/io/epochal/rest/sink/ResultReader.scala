@@ -60,7 +60,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retryStatuses: 
     else
       throw invalid(
         rows,
-        s"entry $index has '${HttpFailure.shown(value.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in {option:resultSuccess}")
+        s"entry $index has '${HttpFailure.excerpt(value.asText)}' at '${settings.status}', which is neither a status nor true or false: list the values that mean success in {option:resultSuccess}")
   }
 
   private def isSuccess(value: JsonNode, code: Option[Int]): Boolean =
@@ -69,7 +69,7 @@ final private[rest] class ResultReader(settings: ResultSettings, retryStatuses: 
 
   private def why(entry: JsonNode, value: JsonNode): String = {
     val text = reason.map(_.in(entry)).filterNot(node => node.isMissingNode || node.isNull).getOrElse(entry)
-    s"${HttpFailure.shown(value.asText)}: ${HttpFailure.shown(if (text.isTextual) text.asText else text.toString)}"
+    s"${HttpFailure.excerpt(value.asText)}: ${HttpFailure.excerpt(if (text.isTextual) text.asText else text.toString)}"
   }
 
   private def describe(node: JsonNode): String =

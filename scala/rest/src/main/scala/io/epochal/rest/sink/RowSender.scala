@@ -28,7 +28,7 @@ final private[rest] class RowSender(
   private val upsert = settings.changes.flatMap(_.upsert)
   private val creating = upsert.map(upsert => beside(upsert.create))
   private val responses = new Body
-  private val results = settings.results.map(new ResultReader(_, settings.http.retried, settings.place))
+  private val results = settings.results.map(new ResultReader(_, settings.http.retryStatuses, settings.place))
   private val keyHeader = settings.keyed
   private var hasContact = reached
 
@@ -86,7 +86,7 @@ final private[rest] class RowSender(
         path,
         settings.keyHeader.map(_ -> key).toSeq,
         body,
-        done = successes,
+        successStatuses = successes,
         repeatable = keyHeader || RowSender.Idempotent(method))
       sentBytes += body.fold(0)(_.bytes.length)
       val first = !hasContact
@@ -125,7 +125,7 @@ final private[rest] class RowSender(
 
   private def isBusy(error: EpochalException): Boolean = status(error).contains(409)
 
-  private def countRetry(event: RetryEvent): Unit = counters.retried(
+  private def countRetry(event: RetryEvent): Unit = counters.countRetry(
     event,
     settings.http.retry,
     event.cause match {

@@ -7,7 +7,7 @@ object Template {
   import TemplatePiece._
 
   /** A text as a JSON string. */
-  def quoted(text: String): String = s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
+  def jsonString(text: String): String = s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
 
   /** @return
     *   the form that the text should have, or its parts in order

@@ -38,13 +38,13 @@ object UrlTemplate {
       params: Seq[(String, String)],
       headers: Seq[(String, String)]
   ): Either[String, (Endpoint, UrlTemplate)] = {
-    def replaced(by: String => String): String =
+    def urlWith(by: String => String): String =
       Name.replaceAllIn(url, name => java.util.regex.Matcher.quoteReplacement(by(Endpoint.encode(name.group(1)))))
     for {
       _ <- ensure(!Authority.findFirstIn(url.trim).exists(_.contains("{")))("a URL with columns after its host only")
       // Messages show the URL as /orders/:id.
-      displayEndpoint <- Endpoint.of(replaced(name => s":$name"), params, headers)
-      endpoint <- Endpoint.of(replaced(name => s"%7B$name%7D"), params, headers)
+      displayEndpoint <- Endpoint.of(urlWith(name => s":$name"), params, headers)
+      endpoint <- Endpoint.of(urlWith(name => s"%7B$name%7D"), params, headers)
     } yield (displayEndpoint, parse(endpoint.target("")))
   }
 

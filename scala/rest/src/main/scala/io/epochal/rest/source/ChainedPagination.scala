@@ -109,7 +109,7 @@ trait ChainedPagination extends Paging {
       scanResult: ScannedPage): ChainedPagination.Next = {
     def mismatch(problem: String) = Left(NoPage.Mismatch(problem))
     val flagText = scanResult.values.get(flag.pointer).flatten
-    def value = flagText.fold("")(HttpFailure.shown)
+    def value = flagText.fold("")(HttpFailure.excerpt)
     (flagText.map(flag.more), nextToken) match {
       case (_, Left(wrong)) if !wrong.isInstanceOf[NoPage.Absent] => Left(wrong)
       case (Some(Some(true)), Right(Some(token)))                 => Right(Some(token))
@@ -231,7 +231,7 @@ object ChainedPagination {
     override private[rest] def describe(token: Option[String]): String = token.orElse(first) match {
       case None => "the first page"
       case Some(text) =>
-        s"the records after the ${if (kind == "keyset") "key" else "cursor"} '${HttpFailure.shown(text)}'"
+        s"the records after the ${if (kind == "keyset") "key" else "cursor"} '${HttpFailure.excerpt(text)}'"
     }
 
     private def part(pointer: String, scanResult: ScannedPage): Next =
@@ -252,7 +252,7 @@ object ChainedPagination {
       scanResult.keys.map(ends => if (isFirst) ends.swap else ends) match {
         case None => Right(None)
         case Some((Some(key), _)) if token.orElse(first).contains(key) =>
-          val keyText = HttpFailure.shown(key)
+          val keyText = HttpFailure.excerpt(key)
           Left(NoPage.Mismatch(s"the ${names.head} of them with the key '$keyText' that the request excludes"))
         case Some((_, Some(key))) => Right(Some(key))
         case Some((_, None))      => Left(NoPage.Mismatch(s"the ${names.last} of them with no value at '$pointer'"))

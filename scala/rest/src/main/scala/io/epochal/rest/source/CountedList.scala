@@ -175,7 +175,7 @@ final private[rest] class CountedList(options: RestOptions) {
       Step.attempt(call, _ => mayFail).flatMap { answer =>
         val refusal = answer
           .flatMap(_.head.refusal)
-          .filter(one => total.isStated && !mayFail && !requests.http.ignored.contains(one.status))
+          .filter(one => total.isStated && !mayFail && !requests.http.ignoreStatuses.contains(one.status))
         Step
           .unless(
             refusal.map(one => errors.mismatch(request, s"$one, and says that there are $records records in all")))

@@ -303,7 +303,7 @@ private[rest] object Lineage extends SecretOptionList {
   }
 
   private def checkIgnoredStatuses(template: RestOptions): Either[EpochalException, Unit] =
-    template.values.consistent(!MissingPage.Statuses.exists(template.requests.http.ignored.contains))(
+    template.values.consistent(!MissingPage.Statuses.exists(template.requests.http.ignoreStatuses.contains))(
       "{option:parent.url}, {option:ignoreStatuses=404}",
       "Leave it out: {option:onMemberGone=skip} is for lists that are gone.")
 

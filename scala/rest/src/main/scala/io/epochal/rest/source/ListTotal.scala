@@ -24,7 +24,7 @@ final private[rest] case class ListTotal(pointer: Option[String] = None, header:
         text.trim.toLongOption
           .filter(_ >= 0)
           .map(Some(_))
-          .toRight(s"'${HttpFailure.shown(text.trim)}' at $place, which is no number of records")
+          .toRight(s"'${HttpFailure.excerpt(text.trim)}' at $place, which is no number of records")
       case Some((place, None)) if !isAbsent && scanResult.records > 0 =>
         Left(s"a response that does not say at $place how many records there are")
       case _ => Right(None)

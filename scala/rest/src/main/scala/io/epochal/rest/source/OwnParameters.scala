@@ -20,7 +20,7 @@ final private[rest] class OwnParameters(settings: HttpSettings) {
   /** Whether a parameter of an address, `name=value`, may be secret. */
   def has(pair: String): Boolean = {
     val name = PageUrl.nameOf(pair)
-    names.exists(PageUrl.alike(_, name)) || PageUrl.values(pair).exists(value => settings.masked(value) != value)
+    names.exists(PageUrl.alike(_, name)) || PageUrl.values(pair).exists(value => settings.mask(value) != value)
   }
 
   /** A text with the values of such parameters masked. */
@@ -32,6 +32,6 @@ final private[rest] class OwnParameters(settings: HttpSettings) {
         val safePair = if (has(pair)) s"${pair.takeWhile(_ != '=')}=${Redaction.Mask}" else pair
         Matcher.quoteReplacement(pairMatch.group(1) + safePair)
       })
-    Redaction.text(settings.masked(without))
+    Redaction.text(settings.mask(without))
   }
 }

@@ -18,8 +18,8 @@ final class HttpBudgetSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("without limits all wanted tasks run, and none has a limit") {
-    assert(HttpBudget.unlimited.tasks(7) == 7)
-    assert(HttpBudget.unlimited.shares(7) == Seq.fill(7)(HttpBudget(None, None)))
+    assert(HttpBudget.Unlimited.tasks(7) == 7)
+    assert(HttpBudget.Unlimited.shares(7) == Seq.fill(7)(HttpBudget(None, None)))
   }
 
   test("statuses match by number or by class") {

@@ -47,7 +47,7 @@ final class HttpGateSuite extends AnyFunSuite {
   }
 
   test("without a budget nothing waits") {
-    val gated = new Gated(HttpBudget.unlimited, HttpBudget.unlimited)
+    val gated = new Gated(HttpBudget.Unlimited, HttpBudget.Unlimited)
     assert(Seq.fill(100)(gated.start()).toSet == Set(0L))
   }
 
@@ -82,13 +82,13 @@ final class HttpGateSuite extends AnyFunSuite {
   }
 
   test("a pause holds all requests, which resume at random moments") {
-    val gated = new Gated(HttpBudget.unlimited)
+    val gated = new Gated(HttpBudget.Unlimited)
     gated.gate.pause(Duration.ofSeconds(3), Duration.ofMillis(200))
     assert(Seq.fill(2)(gated.start()) == Seq(3100, 3100))
   }
 
   test("a pause that ends earlier than the current one changes nothing") {
-    val gated = new Gated(HttpBudget.unlimited)
+    val gated = new Gated(HttpBudget.Unlimited)
     gated.gate.pause(Duration.ofSeconds(3), Duration.ZERO)
     gated.gate.pause(Duration.ofSeconds(1), Duration.ofSeconds(1))
     assert(gated.start() == 3000)

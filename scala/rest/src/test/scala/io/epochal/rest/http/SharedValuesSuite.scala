@@ -94,7 +94,7 @@ final class SharedValuesSuite extends AnyFunSuite with MemberFixture {
   test("ten thousand endpoints and logins leave few values, and no secret in a key", Slow) {
     def endpoint(i: Int) = Endpoint.of(s"https://h$i/token", Nil, Nil).fold(sys.error, identity)
     (1 to 10000).foreach { i =>
-      HttpGate.open("query", s"http://h$i", HttpBudget.unlimited).close()
+      HttpGate.open("query", s"http://h$i", HttpBudget.Unlimited).close()
       val login = OAuthSettings(
         endpoint(i),
         s"client $i",

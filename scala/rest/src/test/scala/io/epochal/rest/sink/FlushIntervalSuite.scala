@@ -125,7 +125,7 @@ final class FlushIntervalSuite extends AnyFunSuite {
         timer.ring()
         writer.write(on.row(1))
         val message = writer.commit().asInstanceOf[RestTaskMessage]
-        assert(message.refused.map(_.row).toSeq == Seq(1L, 2L))
+        assert(message.refusedRows.map(_.row).toSeq == Seq(1L, 2L))
       }
     }
   }

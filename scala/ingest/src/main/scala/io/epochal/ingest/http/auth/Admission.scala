@@ -46,10 +46,10 @@ private[http] trait Admission {
 
 /** Basic (RFC 7617) or bearer (RFC 6750) authorization. Compares with every valid credential, each in constant time.
   *
-  * @param expected
+  * @param credentials
   *   the valid credentials
   */
-final private[http] class AuthorizationAdmission(challenge: String, expected: CurrentSecrets) extends Admission {
+final private[http] class AuthorizationAdmission(challenge: String, credentials: CurrentSecrets) extends Admission {
 
   override def head(header: String => Option[String]): Option[Problem] = {
     val authorization = header("Authorization")
@@ -57,7 +57,7 @@ final private[http] class AuthorizationAdmission(challenge: String, expected: Cu
       val (scheme, credential) = value.span(_ != ' ')
       val bytes = credential.trim.getBytes(ISO_8859_1)
       scheme.equalsIgnoreCase(challenge.takeWhile(_ != ' ')) &&
-      expected.read().map(MessageDigest.isEqual(_, bytes)).foldLeft(false)(_ || _)
+      credentials.read().map(MessageDigest.isEqual(_, bytes)).foldLeft(false)(_ || _)
     }
     val reason = if (authorization.isEmpty) "no_credential" else "wrong_credential"
     Option.when(!isValid)(Problem(401, reason, "unauthorized", headers = Seq("WWW-Authenticate" -> challenge)))
@@ -134,7 +134,7 @@ sealed private[http] trait WebhookSignature {
   /** @return
     *   None: the signature is missing, malformed or outdated
     */
-  def of(header: String => Option[String]): Option[Signed]
+  def of(header: String => Option[String]): Option[SignatureClaim]
 }
 
 /** Signature of a request.
@@ -144,13 +144,13 @@ sealed private[http] trait WebhookSignature {
   * @param signatures
   *   at least one must be valid
   */
-final private[http] case class Signed(prefix: Array[Byte], signatures: Seq[Array[Byte]])
+final private[http] case class SignatureClaim(prefix: Array[Byte], signatures: Seq[Array[Byte]])
 
 private[http] object WebhookSignature {
 
   /** `Stripe-Signature: t=<seconds>,v1=<hex>`, of the time, a dot and the body; `v1` may be repeated. */
   final case class Stripe(tolerance: Duration, clock: Clock) extends WebhookSignature {
-    override def of(header: String => Option[String]): Option[Signed] =
+    override def of(header: String => Option[String]): Option[SignatureClaim] =
       header("Stripe-Signature").flatMap { value =>
         val parts = value.split(',').toSeq.map(_.trim).take(MaxParts).collect { case s"$name=$text" => name -> text }
         for {
@@ -158,29 +158,29 @@ private[http] object WebhookSignature {
           if isCurrent(time, tolerance, clock)
           signatures = parts.collect { case ("v1", text) => text }.flatMap(unhex(_))
           if signatures.nonEmpty
-        } yield Signed(s"$time.".getBytes(US_ASCII), signatures)
+        } yield SignatureClaim(s"$time.".getBytes(US_ASCII), signatures)
       }
   }
 
   /** `X-Slack-Signature: v0=<hex>`, of `v0:`, the time in `X-Slack-Request-Timestamp`, a colon and the body. */
   final case class Slack(tolerance: Duration, clock: Clock) extends WebhookSignature {
-    override def of(header: String => Option[String]): Option[Signed] =
+    override def of(header: String => Option[String]): Option[SignatureClaim] =
       for {
         time <- header("X-Slack-Request-Timestamp")
         if isCurrent(time, tolerance, clock)
         signature <- header("X-Slack-Signature").collect { case s"v0=$text" => text }.flatMap(unhex)
-      } yield Signed(s"v0:$time:".getBytes(US_ASCII), Seq(signature))
+      } yield SignatureClaim(s"v0:$time:".getBytes(US_ASCII), Seq(signature))
   }
 
   /** A configurable header with a signature of the body. No timestamp is signed, so an intercepted request can be replayed. */
   final case class Header(name: String, prefix: String, override val algorithm: String, encoding: String)
       extends WebhookSignature {
-    override def of(header: String => Option[String]): Option[Signed] =
+    override def of(header: String => Option[String]): Option[SignatureClaim] =
       header(name)
         .filter(_.startsWith(prefix))
         .map(_.substring(prefix.length))
         .flatMap(text => if (encoding == Hex) unhex(text) else Try(Base64.getDecoder.decode(text)).toOption)
-        .map(signature => Signed(Array.emptyByteArray, Seq(signature)))
+        .map(signature => SignatureClaim(Array.emptyByteArray, Seq(signature)))
   }
 
   val Hex = "hex"

@@ -50,7 +50,7 @@ private[http] object BodyFormat {
         val line = (begin until scan.at).count(bytes(_) == '\n')
         throw Problem.malformed("the text is not UTF-8", Some(line), Some(scan.at))
       }
-      spans.packed(bytes)
+      spans.pack(bytes)
     }
   }
 
@@ -70,7 +70,7 @@ private[http] object BodyFormat {
           spans.add(begin, until)
         }
       }
-      spans.packed(bytes)
+      spans.pack(bytes)
     }
   }
 
@@ -82,7 +82,7 @@ private[http] object BodyFormat {
         val spans = new RecordSpans(limits)
         if (scan.next() == '[') elements(scan, spans) else record(scan, spans)
         if (scan.next() >= 0) throw Problem.malformed("something follows the JSON value", None, Some(scan.at))
-        spans.packed(bytes)
+        spans.pack(bytes)
       }
 
     private def elements(scan: JsonScan, spans: RecordSpans): Unit = {
@@ -191,7 +191,7 @@ private[http] object BodyFormat {
     * @param records
     *   how they are parsed: text, json or csv
     */
-  def accepted(records: String): Seq[String] =
+  def contentTypes(records: String): Seq[String] =
     if (records == "csv") Seq("text/plain", "text/csv")
     else Seq("text/plain", "application/x-ndjson", "application/json", "application/x-www-form-urlencoded")
 
@@ -320,19 +320,19 @@ final private[body] class RecordSpans(limits: RecordLimits) {
   }
 
   /** Copies the records without the bytes between them. */
-  def packed(bytes: Array[Byte]): SplitBody = {
+  def pack(bytes: Array[Byte]): SplitBody = {
     val (from, until) = (starts.result(), ends.result())
-    val packed = new Array[Byte](bytesOfAll)
+    val out = new Array[Byte](bytesOfAll)
     var at = 0
     var i = 0
     while (i < count) {
       val length = until(i) - from(i)
-      System.arraycopy(bytes, from(i), packed, at, length)
+      System.arraycopy(bytes, from(i), out, at, length)
       at += length
       until(i) = at
       i += 1
     }
-    SplitBody(packed, until)
+    SplitBody(out, until)
   }
 }
 
@@ -340,6 +340,6 @@ private[body] object RecordSpans {
   def whole(bytes: Array[Byte], length: Int, limits: RecordLimits): SplitBody = {
     val spans = new RecordSpans(limits)
     spans.add(0, length)
-    spans.packed(bytes)
+    spans.pack(bytes)
   }
 }
