@@ -31,12 +31,12 @@ BASELINE = {
     "core": 31,
     "epochal": 34,
     "epochal.tools": 63,
-    "ingest": 27,
-    "inspect": 1,
+    "ingest": 1,
+    "inspect": 0,
     "jdbc": 78,
     "kit": 194,
     "random": 0,
-    "rest": 250,
+    "rest": 12,
     "testkit": 25,
 }
 

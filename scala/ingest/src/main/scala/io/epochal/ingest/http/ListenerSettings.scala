@@ -46,7 +46,7 @@ final private[ingest] class ListenerSettings(
 
   val keepMalformed: Boolean = values(Malformed) == "keep"
 
-  /** The content types that are accepted. */
+  /** Accepted content types. */
   val contentTypes: Seq[String] = BodyFormat.contentTypes(kind)
 
   /** None: the type is not supported. */

@@ -39,7 +39,7 @@ final private[epochal] class JournalIntake(
   private var waitingBytes = 0L
   private var buffer = ByteBuffer.allocate(64 << 10)
   private var closed = false
-  // Of the last append.
+  // Duration of the last append.
   private var appendNanos = 0L
 
   @volatile private var isHeld = false

@@ -36,7 +36,6 @@ abstract private[rest] class AuthScheme extends SecretOptionList {
       settings: => Either[EpochalException, AuthSettings]): Either[EpochalException, Option[AuthSettings]] =
     select(values, first, values.isSet(first))(settings)
 
-  /** An option that the scheme needs. */
   final protected def requireOption[A](
       values: OptionValues,
       first: OptionSpec[_],

@@ -22,7 +22,6 @@ object BasicLogin extends AuthScheme {
       _ <- password.map(_.readable).getOrElse(Right(""))
     } yield values.get(User).map(Settings(_, password))
 
-  /** The header's value. */
   private[http] def header(user: String, password: String): String =
     s"Basic ${Base64.getEncoder.encodeToString(s"$user:$password".getBytes(UTF_8))}"
 

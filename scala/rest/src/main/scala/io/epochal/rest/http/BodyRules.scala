@@ -115,7 +115,7 @@ private[epochal] object BodyRules extends SecretOptionList {
   private def textsIn(value: JsonNode): Seq[String] =
     if (value.isContainerNode) value.elements().asScala.flatMap(textsIn).toSeq else Seq(value.asText)
 
-  /** Until what the last query was expected to cost is available again. */
+  /** The time until the limit has recovered the cost of the last query. */
   private def pause(cost: JsonNode): Option[Duration] = {
     val limit = cost.path("throttleStatus")
     val missing = cost.path("requestedQueryCost").asDouble - limit.path("currentlyAvailable").asDouble

@@ -51,7 +51,7 @@ final private[http] class DigestNonces {
   private var last = Option.empty[DigestChallenge]
   private var count = 0
 
-  /** The challenge, and how many requests have used its nonce, with this one. */
+  /** The challenge, and how many requests have used its nonce, including this one. */
   def next(): Option[(DigestChallenge, Int)] = synchronized {
     count += 1
     last.map(_ -> count)

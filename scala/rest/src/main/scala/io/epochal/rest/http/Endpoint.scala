@@ -144,7 +144,7 @@ object Endpoint {
   /** A URL in which a percent sign that begins no escape stands for itself, as in browsers. */
   private[rest] def withLiteralPercents(url: String): String = LonePercent.replaceAllIn(url, "%25")
 
-  /** The port of a server, also if it is the standard one. */
+  /** The port of a server; the standard one if the URI names none. */
   private[rest] def port(uri: URI): Int =
     if (uri.getPort >= 0) uri.getPort else if (uri.getScheme == "https") 443 else 80
 

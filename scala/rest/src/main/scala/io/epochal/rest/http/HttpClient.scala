@@ -29,7 +29,10 @@ import io.epochal.kit.record.{Body, BodyProblem, TextEncoding}
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
   * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.
   */
-final private[epochal] class HttpClient private (settings: HttpSettings, counters: HttpCounters, resources: HttpResources)
+final private[epochal] class HttpClient private (
+    settings: HttpSettings,
+    counters: HttpCounters,
+    resources: HttpResources)
     extends AutoCloseable {
 
   /** @param share

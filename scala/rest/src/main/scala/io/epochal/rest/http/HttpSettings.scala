@@ -57,7 +57,8 @@ final case class HttpSettings(
 
   /** Masks secrets in a server's text. */
   def mask(text: String, more: Seq[String] = Nil): String =
-    (endpoint.secrets ++ (auth.flatMap(_.secrets) ++ extraSecrets).flatMap(secret => Try(secret.read()).toOption) ++ more)
+    (endpoint.secrets ++ (auth.flatMap(_.secrets) ++ extraSecrets).flatMap(secret =>
+      Try(secret.read()).toOption) ++ more)
       .filter(_.length >= HttpSettings.ShortestSecret)
       .sortBy(-_.length)
       .foldLeft(text)(_.replace(_, Redaction.Mask))

@@ -67,7 +67,7 @@ final private[http] class OAuthTokens(clock: Clock) {
     refreshToken = (written ++ refreshToken).maxByOption(_.number)
   }
 
-  /** Whether the refresh token of the options is not the last one, or will not be. */
+  /** Whether the server has replaced the refresh token of the options, or may do so. */
   def isReplaced: Boolean = refreshToken.isDefined || files.nonEmpty
 
   private def renew(request: (Option[String], Boolean) => OAuthGrant): AccessToken =

@@ -7,6 +7,5 @@ package io.epochal.rest.http
   */
 final private[epochal] case class Refusal(status: Int, body: String) {
 
-  /** Describes it in a message. */
   override def toString: String = s"status $status${if (body.isEmpty) "" else s" ($body)"}"
 }

@@ -42,7 +42,8 @@ final private class Signer(settings: SignerSettings) extends Credential {
     ownHeaders.foreach { case (name, value) =>
       val good = HttpHeaders.name("", "", name).flatMap(_ => HttpHeaders.value("", "", value))
       if (good.isLeft)
-        throw invalid(s"sign returned the header '${HttpFailure.excerpt(name)}', which cannot be sent or may not be set")
+        throw invalid(
+          s"sign returned the header '${HttpFailure.excerpt(name)}', which cannot be sent or may not be set")
     }
     ownHeaders
   }

@@ -48,7 +48,7 @@ private[http] object Throttle {
 
   private val Prefixes = Seq("RateLimit", "X-RateLimit", "X-Rate-Limit")
 
-  /** Of all these names. */
+  /** The beginnings of all header names that `of` reads. */
   private val Beginnings = RetryAfter.map(_._1) ++ Prefixes
 
   private val Remaining = "(?:\\br|\\bremaining)\\s*=\\s*(\\d+)".r

@@ -61,7 +61,8 @@ private[rest] object DeadLetterFiles {
   /** The row's own JSON is embedded as it is. */
   def line(sink: String, epoch: String, row: RefusedRow): String = {
     val key = if (row.key.isEmpty) "null" else jsonString(row.key)
-    s"""{"sink":${jsonString(sink)},"epoch":${jsonString(epoch)},"partition":${row.partition},"row":${row.row},"key":$key,""" +
+    s"""{"sink":${jsonString(sink)},"epoch":${jsonString(
+        epoch)},"partition":${row.partition},"row":${row.row},"key":$key,""" +
       s""""reason":${jsonString(row.reason)},"value":${row.json}}\n"""
   }
 }

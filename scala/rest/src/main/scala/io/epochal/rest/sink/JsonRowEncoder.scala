@@ -69,7 +69,7 @@ final private[rest] class JsonRowEncoder(shape: RequestShape, ignoreNullFields: 
       case NonFatal(error) => throw new UnsendableRow(s"it has no form in JSON (${error.getClass.getSimpleName})")
     }
 
-  /** A template. A column that the row does not have is left out of `${_row}`, and has no value to stand elsewhere. */
+  /** A template. A column that the row does not have is left out of `${_row}`; elsewhere it is an error. */
   final private class RowPieces(template: Seq[RowPiece]) {
     private val needsRecord = template.contains(RowPiece.WholeRow)
     private val pieces: Seq[BinaryRow => Unit] = template.map {

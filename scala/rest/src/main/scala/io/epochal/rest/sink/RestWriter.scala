@@ -203,13 +203,13 @@ final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extend
     } finally lock.unlock()
   }
 
-  /** In `exclusively`: a request has its first row. */
+  /** Called in `exclusively` when a request has its first row. */
   def onFirstRow(): Unit = {
     val mine = request
     timer.start(() => flush(mine))
   }
 
-  /** In `exclusively`: the request was sent. */
+  /** Called in `exclusively` once the request was sent. */
   def onSend(): Unit = {
     request += 1
     timer.stop()

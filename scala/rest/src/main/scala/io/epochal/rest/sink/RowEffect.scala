@@ -6,6 +6,6 @@ private[rest] object RowEffect {
   case object Stores extends RowEffect
   case object Deletes extends RowEffect
 
-  /** Nothing: it is the image before an update. */
+  /** The image before an update: nothing is sent. */
   case object Ignores extends RowEffect
 }

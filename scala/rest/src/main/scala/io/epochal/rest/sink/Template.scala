@@ -6,7 +6,6 @@ import com.fasterxml.jackson.core.io.JsonStringEncoder
 object Template {
   import TemplatePiece._
 
-  /** A text as a JSON string. */
   def jsonString(text: String): String = s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
 
   /** @return

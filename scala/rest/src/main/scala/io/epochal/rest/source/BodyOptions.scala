@@ -41,7 +41,7 @@ private[rest] object BodyOptions extends SecretOptionList {
     .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
     .build()
 
-  /** A text that is JSON itself, and any other as a JSON string. */
+  /** The text itself if it is JSON, otherwise as a JSON string. */
   def json(text: String): String =
     if (Try(mapper.readTree(text)).toOption.exists(!_.isMissingNode)) text.trim else jsonString(text)
 

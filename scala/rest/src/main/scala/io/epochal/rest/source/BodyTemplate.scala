@@ -9,7 +9,6 @@ final class BodyTemplate(private[source] val text: String) extends Serializable 
   /** The placeholders, in their order. */
   val names: Seq[String] = Place.findAllMatchIn(text).map(_.group(1)).toSeq.distinct
 
-  /** The body with its placeholders replaced. */
   def fill(value: String => String): Array[Byte] =
     Place.replaceAllIn(text, place => java.util.regex.Matcher.quoteReplacement(value(place.group(1)))).getBytes(UTF_8)
 

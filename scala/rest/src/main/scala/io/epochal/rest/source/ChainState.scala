@@ -40,6 +40,5 @@ final private[rest] case class ChainState(
     latest: Instant = Instant.MIN,
     provenSize: Long = 0) {
 
-  /** Restarts the count of pages. */
   def restartCount: ChainState = copy(pages = 0, emptyPages = 0)
 }

@@ -40,7 +40,6 @@ trait ChainedPagination extends Paging {
     */
   def hasNextName: Boolean = false
 
-  /** The request for a page. */
   def call(endpoint: Endpoint, token: Option[String]): HttpCall
 
   /** The next token as the response states it, without regard to `flag`. Right(None) only if the response states that
@@ -93,7 +92,7 @@ trait ChainedPagination extends Paging {
   private def resolve(response: PageResponse): ChainedPagination.Next = {
     val nextToken = next(response) match {
       case Left(_: NoPage.Absent) if response.absentEnds || response.scanResult.records == 0 => Right(None)
-      case other                                                                          => other
+      case other                                                                             => other
     }
     flag.fold(nextToken)(applyFlag(_, nextToken, response.scanResult)).flatMap {
       case Some(token) if token.length > ChainedPagination.LongestToken =>
@@ -320,7 +319,7 @@ object ChainedPagination {
       case Some(None)          => Left(NoPage.Mismatch(s"an object or an array at '$pointer', and not a text"))
       case Some(Some("false")) => Right(None)
       case None if !scanResult.nulls(pointer) => Left(NoPage.Absent(s"'$pointer'", option))
-      case other                           => Right(other.flatten)
+      case other                              => Right(other.flatten)
     }
 
   private def printable(text: String) = text.forall(c => c >= ' ' && c <= '~')

@@ -9,21 +9,21 @@ import io.epochal.kit.source.Extent
   * gone. The exception is `verifyPosition`.
   */
 final private[rest] class CountedList(options: RestOptions) {
-  import ListStep.{result, nothing, of, unless, update, when}
+  import ListStep.{nothing, of, result, unless, update, when}
   import options.requests
   import options.requests.{errors, pagination}
 
   /** Past the end of any counted list, and within 32 bits, for servers with such numbers. */
   final private val Far = 1L << 30
 
-  /** Polling repeats only a few requests. */
+  /** Polls repeat few requests, so few responses are kept. */
   final private val Remembered = 8
 
   val total: ListTotal = ListTotal.of(options)
   private val digests = new RecordDigests(requests)
   private val verifies = options.values(CountingOptions.VerifyPosition)
 
-  /** With a journal, the API may return another record than the delivered one. */
+  /** With a journal, delivered records may differ from those that the API returns now. */
   private val isVerified =
     pagination != Pagination.Whole && (verifies == "always" || verifies == "start" && !options.journal)
 
@@ -110,7 +110,7 @@ final private[rest] class CountedList(options: RestOptions) {
       _.foldLeft(nothing)((before, request) => before.flatMap(_ => count(request)).map(_ => ()))
     }
 
-  /** Compares the last record before the position whose digest is known, unless this poll has. */
+  /** Compares the last record before the position whose digest is known, unless this poll has compared it. */
   private def verify: ListStep[Unit] =
     for {
       last <- of(state => if (mustVerify(state)) state.marks.last else None)
@@ -223,7 +223,10 @@ final private[rest] class CountedList(options: RestOptions) {
   /** Whether a page has the usual size: a server with one size returns other records than a check asks for. */
   private def isUsual(request: PageRequest): Boolean = request.size == pagination.pageSize
 
-  private def pageFacts(marks: ListMarks, request: PageRequest, answer: PageAnswer): Either[EpochalException, PageFacts] = {
+  private def pageFacts(
+      marks: ListMarks,
+      request: PageRequest,
+      answer: PageAnswer): Either[EpochalException, PageFacts] = {
     import answer.{head, scanResult}
     val records = answer.records.toLong
     val part =

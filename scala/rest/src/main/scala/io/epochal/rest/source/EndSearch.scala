@@ -28,7 +28,7 @@ final private[rest] class EndSearch(
     byTotal: Boolean,
     attempt: (PageRequest, EpochalException => Boolean) => ListStep[Option[PageFacts]]) {
   import EndSearch._
-  import ListStep.{result, of, refuse, unless, update}
+  import ListStep.{of, refuse, result, unless, update}
   import list.{errors, pagination}
 
   /** Searches once more.
@@ -242,7 +242,7 @@ final private[rest] class EndSearch(
     } yield Extent(end, end)
   }
 
-  /** Requests a page behind a total, if possible. */
+  /** Requests the page after the total; None if that fails. */
   private def look(request: PageRequest): ListStep[Option[PageFacts]] = attempt(request, _ => true).flatMap {
     case Some(page) if problem(request, page).nonEmpty => fitting(request).map(other => Some(other.copy(total = None)))
     case page                                          => result(page.map(_.copy(total = None)))

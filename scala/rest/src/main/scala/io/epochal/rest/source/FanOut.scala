@@ -24,14 +24,12 @@ import io.epochal.rest.http.Endpoint
   */
 final case class FanOut private[source] (raw: Map[String, String], table: Seq[Map[String, String]]) {
 
-  /** The options of a member. */
   def member(params: Map[String, String], template: RestOptions): RestOptions = {
     val options = RestOptions.single(Placeholders.fillOptions(raw, params)).fold(throw _, identity)
     val list = options.requests.copy(rules = template.rules, params = params).within(template.requests.http.query)
     options.copy(requests = list.as(s"${template.source} ${FanOut.memberName(params)}"), numPartitions = None)
   }
 
-  /** The options of the first member. */
   def first(template: RestOptions): RestOptions = member(table.head, template)
 
   override def toString: String = s"FanOut(${table.map(FanOut.memberName).mkString(", ")})"

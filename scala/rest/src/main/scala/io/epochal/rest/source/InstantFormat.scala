@@ -16,7 +16,7 @@ sealed abstract class InstantFormat(val name: String, smallest: ChronoUnit, writ
   /** The resolution of the format. */
   def unit: Duration = smallest.getDuration
 
-  /** Its name in messages. */
+  /** The unit's name in messages. */
   def units: String = smallest.toString.toLowerCase(Locale.ROOT)
 
   def text(instant: Instant): String = write(floor(instant))

@@ -62,8 +62,10 @@ final private[rest] case class Level(
 
   private val url = Lineage.urlOf(raw)
 
-  /** Without what needs the parents. */
-  private val requestOptions = raw.filterNot { case (name, _) => name.equalsIgnoreCase(RecordOptions.MetadataColumns.name) }
+  /** Without `metadataColumns`, which needs the options of the parents. */
+  private val requestOptions = raw.filterNot { case (name, _) =>
+    name.equalsIgnoreCase(RecordOptions.MetadataColumns.name)
+  }
   private val params = family(RequestOptions.Params.prefix).toSeq.sortBy(_._1)
   private val headers = family(RequestOptions.Headers.prefix).map { case (name, text) =>
     name.toLowerCase(Locale.ROOT) -> text.trim
@@ -148,7 +150,6 @@ private[rest] object Lineage extends SecretOptionList {
   /** Levels above the query's own resource. */
   private val MaxAncestors = 2
 
-  /** One list without a parent. */
   def ofOneList(options: RestOptions): Lineage =
     new Lineage(Vector(Level(options, Map(RestOptions.Url.name -> options.values(RestOptions.Url)), Vector.empty)))
 
@@ -275,7 +276,8 @@ private[rest] object Lineage extends SecretOptionList {
 
   private def checkFieldNames(names: Seq[String]): Either[EpochalException, Unit] = {
     import Placeholders.{Name, Reserved}
-    val requirement = s"names of letters, digits and _, each given once, and none of ${Reserved.toSeq.sorted.mkString(", ")}"
+    val requirement =
+      s"names of letters, digits and _, each given once, and none of ${Reserved.toSeq.sorted.mkString(", ")}"
     ensure(names.forall(name => name.matches(Name) && !Reserved(name)) && names.distinct.size == names.size)(
       RestOptions.group.invalid(ParentFields, names.mkString(", "), requirement))
   }
@@ -328,7 +330,8 @@ private[rest] object Lineage extends SecretOptionList {
   private def lowerNames(specs: Seq[OptionSpec[_]]): Seq[String] = specs.map(_.name.toLowerCase(Locale.ROOT))
   private lazy val credentials = lowerNames(AuthScheme.options)
   private lazy val budgets = lowerNames(Seq(HttpOptions.RequestsPerSecond, HttpOptions.MaxConcurrency))
-  private lazy val limits = lowerNames(HttpOptions.all).diff(credentials :+ lowerNames(Seq(HttpOptions.IgnoreStatuses)).head)
+  private lazy val limits =
+    lowerNames(HttpOptions.all).diff(credentials :+ lowerNames(Seq(HttpOptions.IgnoreStatuses)).head)
 
   private def among(names: Seq[String])(name: String): Boolean = {
     val lower = name.toLowerCase(Locale.ROOT)

@@ -41,12 +41,14 @@ final private[rest] case class ListMarks(
   /** The first record of this poll that differs from the delivered one. */
   def firstShift: Option[Long] = poll.firstShift
 
-  /** The last record before this poll's start that was seen before it, unless this poll has compared that. */
+  /** The last record before this poll's start with a digest from before, unless this poll has compared it. */
   def last: Option[Long] = poll.last.filterNot(poll.records)
 
   /** Drops the digests from before this poll, after the list was replaced. */
   def forget(marks: Seq[Mark]): ListMarks =
-    copy(digests = digests.filter { case (record, _) => poll.records(record) }, comparedRecords = comparedRecords ++ marks.map(_.record))
+    copy(
+      digests = digests.filter { case (record, _) => poll.records(record) },
+      comparedRecords = comparedRecords ++ marks.map(_.record))
 
   /** Marks that this run has not compared yet. */
   def waitingMarks(marks: Seq[Mark]): Seq[Mark] =
@@ -95,7 +97,8 @@ final private[rest] case class ListMarks(
     copy(
       digests = if (now.size > Remembered) now.drop(1) else now,
       comparedRecords = if (isDelivered) comparedRecords + record else comparedRecords,
-      poll = poll.copy(records = poll.records + record, firstShift = poll.firstShift.orElse(Option.when(differs)(record))))
+      poll =
+        poll.copy(records = poll.records + record, firstShift = poll.firstShift.orElse(Option.when(differs)(record))))
   }
 }
 

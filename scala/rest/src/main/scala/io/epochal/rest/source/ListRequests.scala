@@ -70,7 +70,7 @@ final case class ListRequests private[rest] (
   /** The pagination of a counted list. */
   def pagination: Pagination = paging match {
     case pages: Pagination => pages
-    case other               => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
+    case other             => throw new IllegalStateException(s"pagination=${other.kind} counts no records")
   }
 
   /** The request for a page. Pages other than the first may be past the end; a missing first page is an error. */

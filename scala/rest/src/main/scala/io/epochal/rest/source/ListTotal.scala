@@ -6,7 +6,7 @@ import io.epochal.rest.http.{HttpFailure, ResponseHead}
 /** Where responses state the length of their list: at a JSON Pointer, in a header, or nowhere. */
 final private[rest] case class ListTotal(pointer: Option[String] = None, header: Option[String] = None) {
 
-  /** In the words of messages. */
+  /** The place, as messages name it. */
   def place: Option[String] = pointer.map(at => s"'$at'").orElse(header.map(name => s"the header $name"))
 
   def isStated: Boolean = place.nonEmpty

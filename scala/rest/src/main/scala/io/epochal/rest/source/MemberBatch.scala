@@ -25,7 +25,7 @@ final private[rest] class MemberBatch(requests: MemberRequests) {
     candidates.map(one => one.copy(paging = one.paging.asChain))
   }
 
-  /** The first list whose first page has records, of the first few. */
+  /** The first list whose first page has records, among the first `MaxTried`. */
   def first(): Option[ListRequests] = lists().iterator.take(MaxTried).map(lineage.leaf.first).find { list =>
     try Using.resource(requests.reader(leaf, list))(reader => reader.hasNext && reader.next().records > 0)
     catch { case error: EpochalException if requests.isGone(leaf, list, None, error) => false }

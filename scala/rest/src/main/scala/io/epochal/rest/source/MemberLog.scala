@@ -114,7 +114,7 @@ private[rest] object MemberLog {
   /** The maximum number of segments that an offset names. */
   val MaxSegments = 16
 
-  /** So many changes are always written without the members that have not moved. */
+  /** Up to this number of changes, only the members that have moved are written. */
   private val FewEntries = 1000L
   private val FrameEntries = 500
   private val mapper = new ObjectMapper()

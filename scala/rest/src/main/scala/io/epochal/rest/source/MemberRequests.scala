@@ -102,8 +102,9 @@ final private[rest] class MemberRequests(
     MissingPage.reportedBy(error) && lineage.leaf.template.skipsGone && !lineage.isAlone
 
   private def value(list: ListRequests, name: String, pointer: String, node: JsonNode): Option[String] = {
-    def isUsable = !node.asText.exists(_ == MemberTable.Separator) && (!requiredNames(name) || !Unusable(node.asText)) &&
-      !node.asText.contains("${")
+    def isUsable =
+      !node.asText.exists(_ == MemberTable.Separator) && (!requiredNames(name) || !Unusable(node.asText)) &&
+        !node.asText.contains("${")
     if (node.isValueNode && !node.isNull && isUsable) Some(node.asText)
     else if (!requiredNames(name) && (node.isNull || node.isMissingNode)) None
     else {

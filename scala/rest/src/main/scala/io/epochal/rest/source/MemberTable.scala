@@ -48,7 +48,6 @@ final private[rest] class MemberTable(lineage: Lineage) {
     order
   }
 
-  /** Ends a poll. */
   def end(): Unit = synchronized {
     next = lists.iterator.flatMap(_.valuesIterator).filter(isListed).map(_.due).min
   }
@@ -84,7 +83,6 @@ final private[rest] class MemberTable(lineage: Lineage) {
     parent.names = 0
   }
 
-  /** A list has answered. */
   def answer(list: Member): Unit = synchronized {
     answeredLevels += list.level
     list.isGone = false
@@ -149,10 +147,9 @@ final private[rest] class MemberTable(lineage: Lineage) {
   /** Members that have moved since they were logged. */
   def membersToLog: Seq[Member] = synchronized(members.filter(_.isUnlogged).toVector)
 
-  /** Members with a position. */
   def membersWithPosition: Iterator[Member] = members.filter(_.isPositioned)
 
-  /** The log has the positions of these members. */
+  /** Marks the positions of these members as logged. */
   def log(entries: Seq[Member]): Unit = synchronized(entries.foreach { member =>
     member.isUnlogged = false
     member.versions.foreach(_.markLogged())
@@ -174,7 +171,7 @@ final private[rest] class MemberTable(lineage: Lineage) {
       key,
       new Member(level, key, lineage.levels(level).template.since.map(new SinceVersions(_))))
 
-  /** Whether the last complete read of the parent, or a later one, has named it, and so its parent. */
+  /** Whether the last complete read of its parent, or a later one, has named it; the same must hold for the parent. */
   private def isListed(list: Member): Boolean =
     list.level == 0 || list.parent != null && list.parentRead >= list.parent.reads && isListed(list.parent)
 }
@@ -220,10 +217,10 @@ private[rest] object MemberTable {
     def isPositioned: Boolean = current ne MemberPosition.Start
   }
 
-  /** Between the values of a key; no value has it. */
+  /** Separates the values of a key; no value contains it. */
   val Separator = '\u0000'
 
-  /** Before a value that a record has. */
+  /** Precedes each value that is present. */
   private val Given = '+'
 
   def key(names: Seq[String], values: Map[String, String]): String = names.map(values).mkString(Separator.toString)

@@ -17,7 +17,6 @@ final private[rest] class PageAnswer(
     val body: Body,
     scan: PageScan) {
 
-  /** Number of records of the page. */
   def records: Int = scanResult.records
 
   /** The records after those that the request skips. */

@@ -45,7 +45,6 @@ final case class PageCall(
     withBody(call, body)(pagination.value(page, _).toString)
   }
 
-  /** The request for the page of a token. */
   def of(endpoint: Endpoint, pagination: ChainedPagination, token: Option[String]): HttpCall = {
     val call = if (inUrl) pagination.call(endpoint, token) else HttpCall("GET", endpoint.target(""))
     val lacksCursor = first.nonEmpty && pagination.value(token, "cursor").isEmpty
@@ -140,8 +139,10 @@ object PageCall extends SecretOptionList {
           Redaction.Mask,
           "a media type with a character set that this JVM knows",
           "headers.Content-Type=application/json"))
-      _ <- ensure(unknownNames.isEmpty)(conflict(pagination, s"${placeholderText(unknownNames)} in {option:requestBody}", all))
-      _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${placeholderText(missing)}", requiredNames))
+      _ <- ensure(unknownNames.isEmpty)(
+        conflict(pagination, s"${placeholderText(unknownNames)} in {option:requestBody}", all))
+      _ <- ensure(missing.isEmpty)(
+        conflict(pagination, s"{option:requestBody} without ${placeholderText(missing)}", requiredNames))
     } yield PageCall(body, contentType.getOrElse(JsonType), values.get(Method))
   }
 

@@ -36,7 +36,6 @@ final private[rest] class PageChain(
   def isAtEnd(state: ChainState): Boolean =
     state.atEnd || windows.exists(!_.isDue(state.next.token, state.latest))
 
-  /** Reads the next page. */
   def next(state: ChainState): Step[Delivery] = {
     val token = state.next.token
     val from = if (windows.exists(_.positionAt(token).page.isEmpty)) state.restartCount else state
@@ -195,8 +194,8 @@ final private[rest] class PageChain(
           s"${describe(token)} has ${Plural.of(newRecords.toLong, "new record")} and names itself as the page after it"))
       case _ =>
         val validator = answer.head.validator.filter(_ => list.revalidates)
-        delivery(
-          state.copy(next = NextPage(token, math.max(deliveredCount, records.toLong)), atEnd = true, validator = validator))
+        delivery(state
+          .copy(next = NextPage(token, math.max(deliveredCount, records.toLong)), atEnd = true, validator = validator))
     }
   }
 
@@ -209,13 +208,15 @@ final private[rest] class PageChain(
     def withProvenSize(size: Long) = delivery.copy(state = state.copy(provenSize = math.max(size, state.provenSize)))
     def records(token: Option[String]) = this.records(pagination, token, _ => false).map(_.getOrElse(0))
     pagination match {
-      case pages: CountedPages if state.atEnd && pages.isShort(token, deliveredCount) && deliveredCount > state.provenSize =>
+      case pages: CountedPages
+          if state.atEnd && pages.isShort(token, deliveredCount) && deliveredCount > state.provenSize =>
         val after = pages.after(token, deliveredCount)
         records(Some(after.first.toString)).flatMap {
           case 0 => Done(withProvenSize(deliveredCount))
           case more =>
             records(token).flatMap { again =>
-              val problem = s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(deliveredCount, "record")}"
+              val problem =
+                s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(deliveredCount, "record")}"
               // The list may have grown in between.
               Step.unless(Option.when(again <= deliveredCount)(list.errors.mismatch(after, problem))).map(_ => delivery)
             }

@@ -97,7 +97,6 @@ private[rest] object PageUrl {
     s"${endpoint.base.getScheme}://${endpoint.base.getRawAuthority}$page"
   }
 
-  /** The names of a target's parameters. */
   def names(target: String): Seq[String] = parameters(target).map(nameOf)
 
   /** An API behind a proxy often does not know that clients use https: an http link to it is accepted, and requested by
@@ -122,7 +121,6 @@ private[rest] object PageUrl {
     target.takeWhile(_ != '?') + (if (query.isEmpty) "" else query.mkString("?", "&", ""))
   }
 
-  /** The name of a parameter. */
   def nameOf(pair: String): String = decode(pair)._1
 
   /** The possible values of a parameter: not all servers encode a plus sign. */

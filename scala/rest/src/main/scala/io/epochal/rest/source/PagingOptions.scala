@@ -234,7 +234,8 @@ private[rest] object PagingOptions extends SecretOptionList {
     val foreignOptions = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
     ensure(foreignOptions.isEmpty) {
 
-      val otherKinds = kinds.collect { case (other, specs) if foreignOptions.exists(specs.contains) => other }.toSeq.sorted
+      val otherKinds =
+        kinds.collect { case (other, specs) if foreignOptions.exists(specs.contains) => other }.toSeq.sorted
       values.conflict(
         s"{option:pagination=$kind}, ${foreignOptions.map(_.reference).mkString(", ")}",
         s"Set {option:pagination=${otherKinds.mkString(" or ")}}, or leave ${foreignOptions.map(_.reference).mkString(", ")} out.")
@@ -251,7 +252,7 @@ private[rest] object PagingOptions extends SecretOptionList {
     val pointers = paging match {
       // Bodies of other formats are rejected by `checkBodyFormat`; those of another shape are searched as a whole.
       case _ if values(RecordOptions.Format) != "json" || RecordOptions.array(values).isEmpty => Nil
-      case chain: ChainedPagination                                                         => chain.pointers
+      case chain: ChainedPagination                                                           => chain.pointers
       case _ => values.get(CountingOptions.TotalCount).toSeq
     }
     pointers

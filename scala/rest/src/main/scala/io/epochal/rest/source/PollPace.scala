@@ -18,7 +18,7 @@ final private[rest] class PollPace(interval: Option[Duration], clock: Clock, cha
   private var endSeen = Option.empty[Instant]
   private var rest = interval.getOrElse(PollOptions.LeastInterval)
 
-  /** The records that the last poll knew. */
+  /** Number of records that were known after the last poll. */
   private var records = Option.empty[Long]
 
   /** Polls for at most `most` records after `start`.

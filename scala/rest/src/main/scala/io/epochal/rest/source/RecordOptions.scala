@@ -220,10 +220,8 @@ private[rest] object OriginColumns {
   /** The address of the page without user info, query of the URL and parameters, which may be secret. */
   val Url: StructField = StructField("_url", StringType)
 
-  /** The status of the response. */
   val Status: StructField = StructField("_status", IntegerType)
 
-  /** The time of receipt. */
   val FetchedAt: StructField = StructField("_fetchedAt", TimestampType)
 
   /** The headers of the response: names in lower case; those that may be secret are omitted. */

@@ -22,13 +22,13 @@ sealed trait RestPosition extends Product with Serializable {
   /** The segments of the journal with the positions of its lists: see [[MemberLog]]. */
   def log: Seq[Segment] = Nil
 
-  /** Of each list of a table, by its names and values. */
+  /** The position of each list of a table, by the list's names and values. */
   def lists: Map[Map[String, String], RestPosition] = Map.empty
 
   /** The position of a list of a table: a missing one is at the start. */
   def of(list: Map[String, String]): RestPosition = lists.getOrElse(list, RestPosition.First)
 
-  /** The lists, always in the same order. */
+  /** The lists, sorted by names and values. */
   def listsInOrder: Seq[(Map[String, String], RestPosition)] = {
     import scala.math.Ordering.Implicits.seqOrdering
     lists.toSeq.sortBy { case (params, _) => params.toSeq.sorted }

@@ -54,7 +54,10 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     new SourceTable(
       s"${RestOptions.Format} ${options.requests.endpoint}",
       all,
-      () => new RestScanBuilder(typedOptions.withRowNames(all.fieldNames.toSeq.diff(typedOptions.rules.apart.map(_.name))), all),
+      () =>
+        new RestScanBuilder(
+          typedOptions.withRowNames(all.fieldNames.toSeq.diff(typedOptions.rules.apart.map(_.name))),
+          all),
       options.followed)
   }
 
@@ -72,7 +75,7 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
   private def infer(requests: ListRequests): StructType = {
     val call = requests.paging match {
       case chain: ChainedPagination => requests.pageCall.of(requests.endpoint, chain, None)
-      case _                          => requests.call(requests.pagination.request(0))
+      case _                        => requests.call(requests.pagination.request(0))
     }
     Using.resource(Body.ofPage()) { body =>
       val records = Using.resource(new HttpClient(requests.http, new HttpCounters)) { client =>

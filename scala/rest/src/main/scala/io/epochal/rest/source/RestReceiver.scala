@@ -47,7 +47,6 @@ abstract private[rest] class RestReceiver(list: RestList)
     budget.spend(block.length.toLong)
   }
 
-  /** Failures of the server. */
   final override protected def isTransient(error: EpochalException): Boolean = RestReceiver.isTransient(error)
 }
 

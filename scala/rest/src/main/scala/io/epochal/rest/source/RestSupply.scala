@@ -63,7 +63,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
     val list = new RestList(options, RestJournal(options, store, parts), counters, clock, ahead, feeding, parts)
     options.requests.paging match {
       case chain: ChainedPagination => new ChainSupply(list, chain)
-      case _                          => new CountedSupply(list)
+      case _                        => new CountedSupply(list)
     }
   }
 }

@@ -61,7 +61,7 @@ final private[rest] case class Since(
     case _                          => None
   }
 
-  /** Without exponents that make it long when it is written. */
+  /** None for exponents that would make the text very long. */
   private def decimal(node: JsonNode): Option[BigDecimal] =
     Try(if (node.isNumber) BigDecimal(node.decimalValue) else BigDecimal(node.asText)).toOption
       .filter(_.scale.abs < 1000)
@@ -96,7 +96,7 @@ final private[rest] case class Since(
       case (None, Some(value)) => list.copy(pageCall = list.pageCall.copy(since = Some(json(from, value))))
     }
 
-  /** A value in a body. */
+  /** The JSON of a value in a body. */
   private def json(from: Option[SinceValue], text: String): String = from match {
     case None                                                    => BodyOptions.json(text)
     case Some(_: Number)                                         => text

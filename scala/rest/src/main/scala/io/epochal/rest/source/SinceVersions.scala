@@ -31,7 +31,7 @@ final private[rest] class SinceVersions(since: Since) {
   private var from = since.first
   private var next = from
 
-  /** Those of earlier passes, which this pass may return, by key. */
+  /** Versions of earlier passes that this pass may return, by key. */
   private var before = Map.empty[String, Version]
   private var now = Map.empty[String, Version]
 
@@ -42,13 +42,10 @@ final private[rest] class SinceVersions(since: Since) {
   private var full = Least
   private var warned = false
 
-  /** The start of this pass. */
   private var passStart = Instant.MAX
 
-  /** Begins a pass. */
   def begin(now: Instant): Unit = passStart = now
 
-  /** The requests of this pass through a list. */
   def passRequests(list: ListRequests): ListRequests = since.passRequests(list, from)
 
   /** The records of a block that were not delivered; None if there are none.
@@ -91,7 +88,7 @@ final private[rest] class SinceVersions(since: Since) {
     */
   def pass(record: JsonNode, index: Int, list: ListRequests): Unit = reach(valueOf(record, index, list))
 
-  /** Ends the pass. @return whether the next one makes another request. */
+  /** Ends the pass. @return whether the next pass makes another request */
   def end(): Boolean = {
     val moved = from != next
     from = next
@@ -102,7 +99,7 @@ final private[rest] class SinceVersions(since: Since) {
     moved
   }
 
-  /** Writes what is not logged yet, or all. */
+  /** Writes the versions that are not logged yet, or all. */
   def write(fields: ObjectNode, whole: Boolean): Unit = {
     from.foreach(value => fields.put("from", value.logText))
     next.foreach(value => fields.put("next", value.logText))
@@ -112,10 +109,10 @@ final private[rest] class SinceVersions(since: Since) {
       versions.add(s"$key ${version.content} ${version.value.logText}")
   }
 
-  /** Forgets which versions are not logged: they are now. */
+  /** The log has all versions now. */
   def markLogged(): Unit = keysToLog = Set.empty
 
-  /** Adds what an entry of the log has. */
+  /** Adds the versions of a log entry. */
   def restore(fields: JsonNode): Unit = {
     def value(name: String) = Option(fields.get(name)).map(text => SinceValue.parse(text.asText))
     from = value("from").orElse(from)
@@ -154,7 +151,7 @@ final private[rest] class SinceVersions(since: Since) {
       isNew
     }
 
-  /** The next pass requests at least this value. */
+  /** Raises the least value of the next pass. */
   private def reach(value: SinceValue): Unit = {
     val bound = since.bound(value, passStart)
     if (next.forall(_ < bound)) next = Some(bound)
@@ -163,7 +160,7 @@ final private[rest] class SinceVersions(since: Since) {
   private def valueOf(record: JsonNode, index: Int, list: ListRequests): SinceValue =
     since.read(record, next).getOrElse(throw invalid(list, index, record, since.field, since.acceptedValues))
 
-  /** The version delivered last, of those that are held. */
+  /** The last delivered version of a key, if it is held. */
   private def last(key: String): Option[Version] = now.get(key).orElse(before.get(key))
 
   /** Whether the next pass may return a version. */

@@ -116,7 +116,8 @@ final private[rest] case class TimeWindow(
 
   override private[rest] def before(token: Option[String]): Long = within.before(positionAt(token).page)
 
-  override private[rest] def countedRequest(token: Option[String]): Option[PageRequest] = within.countedRequest(pageOf(token))
+  override private[rest] def countedRequest(token: Option[String]): Option[PageRequest] =
+    within.countedRequest(pageOf(token))
 
   override private[rest] def mayBePastEnd(token: Option[String]): Boolean = within.mayBePastEnd(positionAt(token).page)
 
