@@ -18,12 +18,12 @@ CODE = {".scala", ".java", ".py", ".sbt"}
 #: dividing a file is free. Lower a figure when the project has shrunk; raising one requires an ADR.
 BUDGETS = {
     "core": 2404,
-    "kit": 8967,
+    "kit": 9105,
     "random": 346,
     "rest": 9006,
     "ingest": 2453,
-    "cdc": 4983,
-    "jdbc": 7440,
+    "cdc": 4901,
+    "jdbc": 7374,
     "inspect": 416,
     "app": 65,
     "testkit": 1861,
@@ -32,8 +32,6 @@ BUDGETS = {
 UNDIVIDED = Path(__file__).with_name("undivided_files.txt")
 #: Maximum lines of the Python package without its tools.
 PYTHON_CORE = 4500
-#: Nouns that two types still share, each in its own package.
-SHARED_NOUNS = {"PostgresType"}
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 
 # Hosts of package registries. Builds use the registries that the user's tools are configured for.
@@ -179,13 +177,11 @@ def shared_nouns() -> list[str]:
         for path in (ROOT / "scala" / project / "src/main").rglob("*.scala"):
             for head in TYPE.finditer(COMMENT.sub("", path.read_text("utf-8"))):
                 homes[head[2]].add(str(path.relative_to(ROOT)))
-    problems = [
+    return [
         f"{name} is a type in {' and in '.join(sorted(paths))}"
         for name, paths in sorted(homes.items())
-        if len(paths) > 1 and name not in SHARED_NOUNS
+        if len(paths) > 1
     ]
-    unshared = [name for name in sorted(SHARED_NOUNS) if len(homes[name]) < 2]
-    return problems + [f"SHARED_NOUNS: {name} is one type; remove it" for name in unshared]
 
 
 def main() -> int:

@@ -175,15 +175,12 @@ def test_a_divided_file_leaves_the_list_of_undivided_ones(monkeypatch: pytest.Mo
 def test_two_types_of_one_name_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     check_tree = script("check_tree")
     monkeypatch.setattr(check_tree, "ROOT", tmp_path)
-    monkeypatch.setattr(check_tree, "SHARED_NOUNS", set())
     for project in ("kit", "rest"):
         directory = tmp_path / "scala" / project / "src/main"
         directory.mkdir(parents=True)
         (directory / "Poll.scala").write_text("private[a] class Poll\nobject Poll", encoding="utf-8")
     (problem,) = check_tree.shared_nouns()
     assert problem == "Poll is a type in scala/kit/src/main/Poll.scala and in scala/rest/src/main/Poll.scala"
-    monkeypatch.setattr(check_tree, "SHARED_NOUNS", {"Poll", "Page"})
-    assert check_tree.shared_nouns() == ["SHARED_NOUNS: Page is one type; remove it"]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import io.epochal.cdc.change.{CapturedTable, ChangeState}
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.slot._
-import io.epochal.cdc.value.{PostgresColumn, PostgresType, TypeText}
+import io.epochal.cdc.value.{CatalogColumns, TypeText}
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.database.Sql
+import io.epochal.kit.database.{PostgresType, Sql}
 import io.epochal.kit.database.SqlText._
 
 /** The tables whose changes are read, as the server has them now. */
@@ -17,7 +17,7 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
 
   /** Types by their OIDs. */
   @volatile private var types: Map[Int, PostgresType] =
-    tables.all.flatMap(_.columns).map(column => column.oid.toInt -> column.kind).toMap
+    tables.all.flatMap(_.columns).map(column => column.kind.oid.toInt -> column.kind).toMap
 
   private val plannedTables = tables.all.map(table => table.facts.oid -> table.facts.name)
 
@@ -77,7 +77,7 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
     val facts =
       tables.byOid(oid).map(_.facts).orElse(server.look(ServerFacts.tables(_, sql"c.oid = $oid")).headOption)
     val newTypes = relation.columns.map(_.typeOid).filterNot(types.contains)
-    if (newTypes.nonEmpty) types ++= server.look(PostgresColumn.types(_, newTypes))
+    if (newTypes.nonEmpty) types ++= server.look(CatalogColumns.types(_, newTypes))
     def typeOf(column: RelationColumn) = types.get(column.typeOid).orElse {
       val at = before.toSeq.flatMap(_.columns).indexWhere(_.typeOid == column.typeOid)
       before.flatMap(relation => TypeText.read(relation.types).lift(at))

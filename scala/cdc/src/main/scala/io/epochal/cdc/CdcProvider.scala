@@ -100,7 +100,7 @@ final private class CdcScan(
     val plan = CapturePlan(options, options.server, tables, binary, threads, Some(watch))
     val columns = tables.all.flatMap(_.columns)
     // Of several tables, only the types matter.
-    val taskColumns = if (tables.isSeveral) columns.distinctBy(_.oid) else columns
+    val taskColumns = if (tables.isSeveral) columns.distinctBy(_.kind.oid) else columns
     new CdcSource(plan, new CdcReaderFactory(options, taskColumns, schema, store), threads)
   }
 

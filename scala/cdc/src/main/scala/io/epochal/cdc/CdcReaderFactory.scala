@@ -2,8 +2,8 @@ package io.epochal.cdc
 
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.cdc.value.PostgresColumn
 import io.epochal.core.journal.Slice
+import io.epochal.kit.database.PostgresColumn
 import io.epochal.kit.source.journal.{FeedRows, JournalRows}
 import io.epochal.kit.store.HadoopFileStore
 

@@ -3,7 +3,7 @@ package io.epochal.cdc
 import java.sql.Connection
 
 import io.epochal.cdc.slot.{CaptureServer, TableFacts}
-import io.epochal.cdc.value.PostgresColumn
+import io.epochal.cdc.value.CatalogColumns
 import io.epochal.core.error.Conditions
 import io.epochal.core.option.NameList
 
@@ -43,7 +43,7 @@ private[cdc] object CdcTables {
     val server = options.server
     val publication = options.publication.orElse(options.slot)
     def tablesOf(connection: Connection)(selection: (Seq[TableFacts], Seq[String])) = {
-      val columns = PostgresColumn.of(connection, selection._1.map(_.oid), publication)
+      val columns = CatalogColumns.of(connection, selection._1.map(_.oid), publication)
       CdcTables(selection._1.map(table => CdcTable(table, columns(table.oid))), selection._2, options.tables.isSeveral)
     }
     server.sql(connection => options.tables.find(connection).map(tablesOf(connection))) match {

@@ -5,7 +5,7 @@ import java.sql.Connection
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.slot.CaptureServer
-import io.epochal.cdc.value.PostgresColumn
+import io.epochal.cdc.value.CatalogColumns
 import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Refuses definitions of a table whose rows do not fit the query: TABLE_CHANGED.
@@ -42,7 +42,7 @@ final private[cdc] class DefinitionCheck(
       all.lacking.filter(isRead))
     // A column that was dropped again is no change.
     def exists(column: RelationColumn) = now.exists(_.name == column.name)
-    lazy val now = server.look(PostgresColumn.of(_, Seq(table.oid), Some(publication)))(table.oid)
+    lazy val now = server.look(CatalogColumns.of(_, Seq(table.oid), Some(publication)))(table.oid)
     if (changes.lacking.nonEmpty || changes.added.exists(exists)) throw tableChanged(changes)
     checkIdentity(relation)
   }
@@ -62,7 +62,7 @@ final private[cdc] class DefinitionCheck(
 
   /** Refuses to copy rows of a table that has changed since the query was planned: an added column would be lost. */
   def checkUnchanged(connection: Connection, publication: String): Unit = {
-    val now = PostgresColumn.of(connection, Seq(table.oid), Some(publication))(table.oid)
+    val now = CatalogColumns.of(connection, Seq(table.oid), Some(publication))(table.oid)
     val changes = ColumnChanges.of(columnsOf(of), columnsOf(of.copy(columns = now)))
     if (changes.added.nonEmpty || changes.lacking.nonEmpty) throw tableChanged(changes)
   }
@@ -75,7 +75,7 @@ private[cdc] object DefinitionCheck {
 
   /** The columns as the server would define them. */
   def columnsOf(of: CdcTable): Seq[RelationColumn] = of.columns.map(column =>
-    RelationColumn(column.name, of.facts.primaryKey.contains(column.name), column.oid.toInt, column.modifier))
+    RelationColumn(column.name, of.facts.primaryKey.contains(column.name), column.kind.oid.toInt, column.modifier))
 }
 
 /** Columns that differ between two definitions of a table, by name and type. A type that got wider is no difference. */

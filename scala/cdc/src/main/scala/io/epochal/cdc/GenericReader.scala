@@ -4,7 +4,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.value.{PostgresColumn, RowJson, TypeText}
+import io.epochal.cdc.value.{RowJson, TypeText}
+import io.epochal.kit.database.PostgresColumn
 import io.epochal.kit.source.journal.Frames
 
 /** Rows of any table, as JSON.
@@ -16,7 +17,7 @@ final private class GenericReader(frames: Frames, catalogColumns: Seq[PostgresCo
     extends CdcReader(frames, columns, range = None) {
   import GenericReader._
 
-  private val types = catalogColumns.map(column => column.oid.toInt -> column.kind).toMap
+  private val types = catalogColumns.map(column => column.kind.oid.toInt -> column.kind).toMap
   private val (name, before, after) = (place("_table"), place("before"), place("after"))
   private val writers = new java.util.IdentityHashMap[Relation, RowJson]
   private var json: RowJson = _

@@ -5,8 +5,9 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
-import io.epochal.cdc.value.{PostgresColumn, RowReader}
+import io.epochal.cdc.value.RowReader
 import io.epochal.core.error.Conditions
+import io.epochal.kit.database.PostgresColumn
 import io.epochal.kit.source.journal.Frames
 
 /** Rows with the columns of the table. */
@@ -21,7 +22,7 @@ final private class TypedReader(
 
   override protected def use(relation: Relation): Unit = {
     val layout = relation.columns.map { column =>
-      catalog.find(one => one.name == column.name && TypedReader.isSame(one.oid.toInt, column.typeOid)).getOrElse {
+      catalog.find(one => one.name == column.name && TypedReader.isSame(one.kind.oid.toInt, column.typeOid)).getOrElse {
         if (schema.fieldNames.contains(column.name))
           throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
         catalog.head.copy(name = column.name)

@@ -10,19 +10,20 @@ import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.pgoutput.TestTuple.Unsent
 import io.epochal.cdc.pgoutput.{Bytes, OldTuple, RelationColumn}
-import io.epochal.cdc.value.{PostgresColumn, PostgresType, TypeText}
+import io.epochal.cdc.value.TypeText
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.{Frame, Slice}
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
 import io.epochal.kit.source.journal.{Frames, JournalRows}
 
 /** Values that an update leaves alone and the server does not send, in the rows of a task. No server. */
 final class UnsentValuesSuite extends AnyFunSuite {
 
   private val columns = Seq("id", "note", "document").zipWithIndex.map { case (name, i) =>
-    PostgresColumn(name, i.toLong, -1, PostgresType("text", -1, "text", isSent = true))
+    PostgresColumn(name, -1, PostgresType("text", -1, "text", oid = i.toLong))
   }
   private val relation = Relation
-    .of(9, "public", "orders", 'd', columns.map(c => RelationColumn(c.name, c.name == "id", c.oid.toInt, -1)))
+    .of(9, "public", "orders", 'd', columns.map(c => RelationColumn(c.name, c.name == "id", c.kind.oid.toInt, -1)))
     .withTypes(TypeText.write(columns.map(column => Some(column.kind))))
   private val feed = "_unchanged_columns ARRAY<STRING>, _change_type STRING"
   private val typed = StructType.fromDDL(s"id STRING, note STRING, document STRING, $feed")

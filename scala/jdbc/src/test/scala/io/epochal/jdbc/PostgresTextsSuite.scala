@@ -11,8 +11,7 @@ import org.scalacheck.rng.Seed
 import io.epochal.core.error.Conditions
 import io.epochal.core.ledger.Target
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, TargetColumn, TargetTable, WriteMode}
-import io.epochal.jdbc.postgres.PostgresType
-import io.epochal.kit.database.QualifiedName
+import io.epochal.kit.database.{PostgresType, QualifiedName}
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
 import io.epochal.kit.spark.memory.BinaryRow
 

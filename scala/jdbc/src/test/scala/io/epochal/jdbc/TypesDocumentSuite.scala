@@ -11,8 +11,9 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.jdbc.database.TypeRules
 import io.epochal.jdbc.generic.GenericType
 import io.epochal.jdbc.mysql.MysqlType
-import io.epochal.jdbc.postgres.PostgresType
+import io.epochal.jdbc.postgres.PostgresTypeRules
 import io.epochal.jdbc.sqlite.SqliteType
+import io.epochal.kit.database.PostgresType
 
 /** The tables of docs/types.md against the code. */
 final class TypesDocumentSuite extends AnyFunSuite {
@@ -62,15 +63,11 @@ final class TypesDocumentSuite extends AnyFunSuite {
       name -> PostgresType(typname, -1, name)
     } +
       ("an enum" -> PostgresType("public.mood", -1, "mood", PostgresType.Enum(Seq("sad")))) +
-      ("public.uuid" -> PostgresType("public.uuid", -1, "public.uuid", PostgresType.Row))
+      ("public.uuid" -> PostgresType("public.uuid", -1, "public.uuid", PostgresType.Fields(Nil)))
   }
 
   private def arrayOf(element: PostgresType): PostgresType =
-    PostgresType(
-      s"_${element.name}",
-      -1,
-      s"${element.declared}[]",
-      PostgresType.Array(element, 1L, elementRequired = false))
+    PostgresType(s"_${element.name}", -1, s"${element.declaration}[]", PostgresType.Elements(element))
 
   private def rows(heading: String): Seq[Seq[String]] = {
     val document = Paths.get(System.getProperty("epochal.root", "."), "docs", "types.md")
@@ -115,8 +112,8 @@ final class TypesDocumentSuite extends AnyFunSuite {
     (scalars :+ rows("## PostgreSQL").find(_.head.startsWith("STRUCT")).get).foreach { row =>
       val homes = homesOf(row, scalars)(_.replaceFirst("\\(.*", ""))
       sparkTypes(row.head).foreach { kind =>
-        assert(PostgresType.declare(kind).contains(filled(row(1))), kind)
-        val found = columnTypes.collect { case (name, to) if PostgresType.fits(kind, to).isRight => name }
+        assert(PostgresTypeRules.declare(kind).contains(filled(row(1))), kind)
+        val found = columnTypes.collect { case (name, to) if PostgresTypeRules.fits(kind, to).isRight => name }
         assert(found.toSet == homes, kind)
       }
     }
@@ -125,19 +122,19 @@ final class TypesDocumentSuite extends AnyFunSuite {
   test("arrays are accepted where their elements are, and as JSON") {
     scalars.flatMap(row => sparkTypes(row.head)).foreach { kind =>
       val array = ArrayType(kind)
-      assert(PostgresType.declare(array) == PostgresType.declare(kind).map(_ + "[]"))
+      assert(PostgresTypeRules.declare(array) == PostgresTypeRules.declare(kind).map(_ + "[]"))
       columnTypes.values.foreach { to =>
-        val isElement = PostgresType.fits(kind, to).isRight && !PostgresType.parses(kind, to)
-        assert(PostgresType.fits(array, arrayOf(to)).isRight == isElement, s"$array $to")
+        val isElement = PostgresTypeRules.fits(kind, to).isRight && !PostgresTypeRules.parses(kind, to)
+        assert(PostgresTypeRules.fits(array, arrayOf(to)).isRight == isElement, s"$array $to")
         val isJson = Set("json", "jsonb")(to.name) && kind != CalendarIntervalType
-        assert(PostgresType.fits(array, to).isRight == isJson, s"$array $to")
+        assert(PostgresTypeRules.fits(array, to).isRight == isJson, s"$array $to")
       }
     }
     Seq(ArrayType(ArrayType(IntegerType)), ArrayType(new StructType().add("x", IntegerType)), ArrayType(VariantType))
       .foreach { kind =>
-        assert(PostgresType.declare(kind).contains("jsonb"))
-        assert(PostgresType.fits(kind, columnTypes("json")).isRight)
-        assert(PostgresType.fits(kind, arrayOf(columnTypes("jsonb"))).isRight)
+        assert(PostgresTypeRules.declare(kind).contains("jsonb"))
+        assert(PostgresTypeRules.fits(kind, columnTypes("json")).isRight)
+        assert(PostgresTypeRules.fits(kind, arrayOf(columnTypes("jsonb"))).isRight)
       }
   }
 
@@ -145,7 +142,7 @@ final class TypesDocumentSuite extends AnyFunSuite {
     val place = GeometryType(4326)
     val refused =
       Seq[DataType](NullType, place, GeographyType(4326), ArrayType(place), new StructType().add("x", place))
-    for (dialect <- Seq[TypeRules](PostgresType, SqliteType, MysqlType, GenericType); kind <- refused)
+    for (dialect <- Seq[TypeRules](PostgresTypeRules, SqliteType, MysqlType, GenericType); kind <- refused)
       assert(dialect.declare(kind).isEmpty, s"$dialect $kind")
   }
 

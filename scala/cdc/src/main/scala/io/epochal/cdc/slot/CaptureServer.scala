@@ -81,7 +81,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
   /** Our error for one of the driver's. */
   def explain(error: SQLException): EpochalException = {
     val safe = settings.redact(error)
-    val state = Option(error.getSQLState).getOrElse("")
+    val state = Sql.state(error)
     if (isOfPooler(error))
       Conditions.PoolerRefused.because(safe)("url" -> place, "reason" -> safe.getMessage)
     else if (state.startsWith("08") || state.startsWith("57P"))
@@ -164,6 +164,9 @@ private[cdc] object CaptureServer {
   /** In seconds. */
   private val LookTimeouts = Map("loginTimeout" -> "30", "socketTimeout" -> "30")
 
+  /** Classes and codes of SQLSTATEs: connection, shutdown and startup, too many connections. */
+  private val Transient = Seq("08", "57P", "53300")
+
   private val ObjectInUse = "55006"
 
   /** Milliseconds between two attempts to read a slot that is in use. */
@@ -185,12 +188,8 @@ private[cdc] object CaptureServer {
     error.getSQLState == "08P01" && String.valueOf(error.getMessage).contains("unsupported startup parameter")
 
   private def verdict(error: Throwable): Verdict = error match {
-    case error: SQLException if isOfPooler(error) => Verdict.GiveUp
-    case error: SQLException
-        if Option(error.getSQLState).exists(state =>
-          state.startsWith("08") && state != "08001" || state.startsWith(
-            "57P") || state == "53300" || state == "08001") =>
-      Verdict.Retry
+    case error: SQLException if isOfPooler(error)                                 => Verdict.GiveUp
+    case error: SQLException if Transient.exists(Sql.state(error).startsWith)     => Verdict.Retry
     case _ => Verdict.GiveUp
   }
 

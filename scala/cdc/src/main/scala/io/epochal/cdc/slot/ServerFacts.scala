@@ -1,6 +1,6 @@
 package io.epochal.cdc.slot
 
-import java.sql.{Connection, ResultSet}
+import java.sql.Connection
 
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
@@ -75,7 +75,7 @@ private[cdc] object ServerFacts {
           (rows.getLong("slots"), rows.getLong("all_slots")),
           (rows.getLong("senders"), rows.getLong("all_senders")),
           Option(rows.getString("kept")),
-          names(rows, "standbys")
+          Sql.strings(rows, "standbys")
         )
       }
       .head
@@ -136,7 +136,7 @@ private[cdc] object ServerFacts {
          |  p.puballtables OR EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = c.oid))"""
       .query(connection) { rows =>
         val filter = Option(rows.getString("filter"))
-        rows.getString("name") -> PublishedTable(names(rows, "columns"), filter, rows.getBoolean("listed"))
+        rows.getString("name") -> PublishedTable(Sql.strings(rows, "columns"), filter, rows.getBoolean("listed"))
       }
       .toMap
 
@@ -174,17 +174,14 @@ private[cdc] object ServerFacts {
         rows.getBoolean("logged"),
         rows.getBoolean("readable"),
         rows.getBoolean("owned"),
-        names(rows, "key"),
-        names(rows, "identity_key"),
-        names(rows, "columns"),
-        names(rows, "operators"),
+        Sql.strings(rows, "key"),
+        Sql.strings(rows, "identity_key"),
+        Sql.strings(rows, "columns"),
+        Sql.strings(rows, "operators"),
         rows.getBoolean("filtered"),
-        names(rows, "children")
+        Sql.strings(rows, "children")
       )
     }
-
-  private def names(rows: ResultSet, column: String): Seq[String] =
-    rows.getArray(column).getArray.asInstanceOf[Array[String]].toSeq
 
   /** The columns of the table's index that satisfies a condition. */
   private def keyOf(condition: Sql): Sql =

@@ -12,9 +12,9 @@ import io.epochal.cdc.change.{CapturedTable, TupleValue}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.TableFacts
-import io.epochal.cdc.value.{PostgresColumn, PostgresType, ValueReader}
+import io.epochal.cdc.value.ValueReader
 import io.epochal.core.error.Conditions
-import io.epochal.kit.database.Sql
+import io.epochal.kit.database.{PostgresColumn, PostgresType, Sql}
 import io.epochal.kit.database.SqlText._
 
 /** The primary key of a table, in whose order its rows are read, so that a later run finds the rest. Only the server compares keys:
@@ -34,7 +34,10 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
 
   /** Operators of enums accept no domain. */
   private val operands = names.zip(columns).map { case (name, column) =>
-    if (column.kind.shape == PostgresType.Enum) s"t.$name::${column.kind.cast}" else s"t.$name"
+    column.kind.shape match {
+      case PostgresType.Enum(_) => s"t.$name::${column.kind.cast}"
+      case _                    => s"t.$name"
+    }
   }
 
   /** Whether binary values of it can be compared. */
@@ -129,9 +132,9 @@ private[cdc] object TableKey {
   private val Natives = Days ++ Set("bool", "int2", "int4", "int8", "float4", "float8", "bytea")
 
   private def hasBinary(kind: PostgresType): Boolean = kind.shape match {
-    case PostgresType.Plain => Natives(kind.name) || reader(kind).hasBinary
-    case PostgresType.Enum  => true
-    case _                  => false
+    case PostgresType.Plain   => Natives(kind.name) || reader(kind).hasBinary
+    case PostgresType.Enum(_) => true
+    case _                    => false
   }
 
   /** Whether the text can be made from the binary form. */
@@ -147,7 +150,7 @@ private[cdc] object TableKey {
     case _      => reader(kind).binary(bytes, at, length).toString
   }
 
-  private def reader(kind: PostgresType): ValueReader = ValueReader.of("", PostgresColumn("", 0, -1, kind), StringType)
+  private def reader(kind: PostgresType): ValueReader = ValueReader.of("", PostgresColumn("", -1, kind), StringType)
 
   /** A binary value, in SQL. */
   private def binary(bytes: Array[Byte], at: Int, length: Int, kind: PostgresType): String = kind.name match {

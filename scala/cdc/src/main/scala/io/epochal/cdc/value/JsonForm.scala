@@ -4,6 +4,8 @@ import java.io.ByteArrayOutputStream
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import java.util.Locale
 
+import io.epochal.kit.database.PostgresType
+
 /** Writes the text of a value as JSON. */
 private trait JsonForm {
   def write(bytes: Array[Byte], offset: Int, length: Int, out: ByteArrayOutputStream): Unit

@@ -4,6 +4,8 @@ import java.io.ByteArrayOutputStream
 
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.epochal.kit.database.PostgresType
+
 /** A composite value as JSON: the text of `row_to_json`. hstore, which that casts to an object, stays a text.
   *
   * NULL stands for attributes that the type has gained since the value was stored.

@@ -6,6 +6,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.postgresql.util.ByteConverter
 
 import io.epochal.core.error.Conditions
+import io.epochal.kit.database.PostgresType
 
 /** Writes rows of a table, from pgoutput's TupleData in text form, as JSON: the text of `row_to_json`, which is the value of
   * `to_jsonb`. Columns that an update left alone, and the server did not send, are left out. One thread at a time.
@@ -71,7 +72,7 @@ final private[cdc] class RowJson(name: String, columns: Seq[(String, Boolean, Po
           throw Conditions.ValueUnsupported(
             "table" -> name,
             "column" -> columns(i)._1,
-            "columnType" -> columns(i)._3.declared,
+            "columnType" -> columns(i)._3.declaration,
             "sparkType" -> "JSON",
             "reason" -> value.reason,
             "instruction" -> value.instruction.getOrElse("Leave it out of the publication"))

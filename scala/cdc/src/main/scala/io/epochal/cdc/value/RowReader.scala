@@ -7,6 +7,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.postgresql.util.ByteConverter
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.database.PostgresColumn
 
 /** Reads rows of a table from pgoutput's TupleData, as values of a query's columns.
   *
@@ -118,7 +119,7 @@ final class RowReader(table: String, columns: Seq[PostgresColumn], schema: Struc
     Conditions.ValueUnsupported(
       "table" -> table,
       "column" -> column.name,
-      "columnType" -> column.kind.declared,
+      "columnType" -> column.kind.declaration,
       "sparkType" -> schema(place).dataType.sql,
       "reason" -> value.reason,
       "instruction" -> value.instruction.getOrElse(

@@ -5,6 +5,8 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.node.TextNode
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
+import io.epochal.kit.database.PostgresType
+
 /** The types of a table's columns as JSON, as far as [[RowJson]] needs them. They stand beside the table's changes, since the
   * catalog may have changed when these are read.
   *
@@ -46,5 +48,5 @@ private[cdc] object TypeText {
         PostgresType.Fields(node.get("fields").properties.asScala.toSeq.map(of => of.getKey -> kind(of.getValue))))
     else typeOf(node.textValue, PostgresType.Plain)
 
-  private def typeOf(name: String, shape: PostgresType.Shape) = PostgresType(name, -1, name, isSent = false, shape)
+  private def typeOf(name: String, shape: PostgresType.Shape) = PostgresType(name, -1, name, shape)
 }

@@ -3,6 +3,7 @@ package io.epochal.cdc.value
 import org.apache.spark.sql.types._
 
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
 
 /** Reads values of one PostgreSQL type as one Spark type, in Spark's internal form, from either of the server's forms.
   *
@@ -80,7 +81,7 @@ object ValueReader {
     Conditions.ColumnUnsupported(
       "table" -> table,
       "column" -> column.name,
-      "columnType" -> column.kind.declared,
+      "columnType" -> column.kind.declaration,
       "reason" -> reason,
       "instruction" -> instruction)
 
@@ -88,7 +89,7 @@ object ValueReader {
     case (PostgresType.Elements(element, delimiter), ArrayType(of, true)) =>
       reader(element, of).map(new ArrayReader(_, delimiter))
     case (_: PostgresType.Fields, _: StringType)        => Some(new JsonReader(kind))
-    case (PostgresType.Enum, _: StringType)             => Some(TextReader)
+    case (PostgresType.Enum(_), _: StringType)          => Some(TextReader)
     case (PostgresType.Plain, _: StringType)            => Some(texts.getOrElse(kind.name, PrintedReader))
     case (_, _: StringType)                             => Some(PrintedReader)
     case (PostgresType.Plain, of: DecimalType)          => Option.when(kind.name == "numeric")(new DecimalReader(of))

@@ -8,7 +8,7 @@ import scala.util.Success
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.{Message, TestTuple}
 import io.epochal.cdc.slot.TableFacts
-import io.epochal.cdc.value.{PostgresColumn, PostgresType}
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
 
 /** Messages as a server sends them, for a table `public.orders (id int4 PRIMARY KEY, note text)`. */
 private[cdc] object ScriptedServer {
@@ -32,7 +32,7 @@ private[cdc] object ScriptedServer {
 
   /** The columns of the table. */
   val Columns: Seq[PostgresColumn] = Seq("id" -> "int4", "note" -> "text").map { case (name, kind) =>
-    PostgresColumn(name, if (name == "id") 23 else 25, -1, PostgresType(kind, -1, kind, isSent = true))
+    PostgresColumn(name, -1, PostgresType(kind, -1, kind, oid = if (name == "id") 23 else 25))
   }
 
   /** A table with these columns, or some of them. */

@@ -4,11 +4,12 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.pgoutput.TestTuple.Unsent
+import io.epochal.kit.database.PostgresType
 
 /** Which columns the JSON of a change has. No server; values are in [[ServerValuesSuite]]. */
 final class RowJsonSuite extends AnyFunSuite {
   private val columns = Seq(("id", true, "int4"), ("note \"x\"", false, "text"), ("large", false, "jsonb")).map {
-    case (name, isKey, kind) => (name, isKey, PostgresType(kind, -1, kind, isSent = true))
+    case (name, isKey, kind) => (name, isKey, PostgresType(kind, -1, kind))
   }
 
   private def unchanged(json: RowJson): Seq[String] = Option(json.unchanged).toSeq.flatten.map(_.toString)

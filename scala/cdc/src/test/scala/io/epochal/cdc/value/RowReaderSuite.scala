@@ -7,12 +7,13 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.pgoutput.TestTuple.Unsent
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
 
 /** Rows from the bytes of pgoutput. No server. */
 final class RowReaderSuite extends AnyFunSuite {
 
   private def column(name: String, kind: String): PostgresColumn =
-    PostgresColumn(name, 1, -1, PostgresType(kind, -1, kind, isSent = true))
+    PostgresColumn(name, -1, PostgresType(kind, -1, kind))
   private val columns =
     Seq(column("id", "int4"), column("unread", "interval"), column("word", "text"), column("day", "date"))
   private val schema = StructType.fromDDL("day DATE, _change_type STRING, word STRING, id INT, added INT")

@@ -15,6 +15,7 @@ import org.scalatest.{BeforeAndAfterAll, Tag}
 
 import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.jdbc.TestServer
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
 
 /** A suite with a database of its own, and a session with the settings of [[ValueReader.Settings]]. */
 abstract class ServerSuite(kind: String, server: => Either[String, String]) extends AnyFunSuite with BeforeAndAfterAll {
@@ -67,7 +68,7 @@ abstract class ServerSuite(kind: String, server: => Either[String, String]) exte
 
   protected def columns(table: String): Seq[PostgresColumn] = {
     val oid = query(s"SELECT '$table'::regclass::oid::bigint").head.head.asInstanceOf[Long]
-    PostgresColumn.of(connection, Seq(oid), None)(oid)
+    CatalogColumns.of(connection, Seq(oid), None)(oid)
   }
 
   private def copied(table: String, format: String): Array[Byte] = {

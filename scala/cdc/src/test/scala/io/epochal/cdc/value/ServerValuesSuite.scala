@@ -10,6 +10,7 @@ import io.epochal.cdc.pgoutput.TestTuple
 import io.epochal.cdc.snapshot.TableKey
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.PostgresServer
+import io.epochal.kit.database.PostgresType
 
 final class ServerValuesSuite extends ServerValuesChecks("PostgreSQL", PostgresServer.url)
 
@@ -130,8 +131,8 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
     found.zip(expected).foreach { case (row, right) => assert(row == right) }
     assert(found.size == expected.size && !new RowReader(table, columns(table), schema).hasBinary)
     assert(asJson(table, TableKey.printed) == serverJson(table))
-    val ofColumns = columns(table).map(column => column.oid.toInt -> column.kind).toMap
-    val byOid = PostgresColumn.types(connection, 1 +: ofColumns.keys.toSeq)
+    val ofColumns = columns(table).map(column => column.kind.oid.toInt -> column.kind).toMap
+    val byOid = CatalogColumns.types(connection, 1 +: ofColumns.keys.toSeq)
     assert(byOid.keySet == ofColumns.keySet)
     ofColumns.foreach { case (oid, kind) => assert(byOid(oid).copy(modifier = -1) == kind.copy(modifier = -1)) }
   }
@@ -224,12 +225,12 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
     )
     val found = columns("described")
     assert(found.map(_.name) == Seq("a", "B \"b", "c", "d", "e"))
-    assert(found.map(_.kind.declared) == Seq("integer", "cost", "character varying(3)[]", "\"o s\".uuid", "regclass"))
+    assert(found.map(_.kind.declaration) == Seq("integer", "cost", "character varying(3)[]", "\"o s\".uuid", "regclass"))
     val relation = query(
       "SELECT atttypid::bigint, atttypmod FROM pg_attribute WHERE attrelid = 'described'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum")
-    assert(found.map(column => Seq[Any](column.oid, column.modifier)) == relation)
+    assert(found.map(column => Seq[Any](column.kind.oid, column.modifier)) == relation)
     assert(found(1).kind.numeric == Some((6, 2)) && found(1).modifier == -1)
-    assert(found(3).kind.name == "o s.uuid" && found(3).kind.shape == PostgresType.Enum)
+    assert(found(3).kind.name == "o s.uuid" && found(3).kind.shape == PostgresType.Enum(Seq("x")))
     val error = intercept[EpochalException](ValueReader.schema("described", found))
     assert(error.condition == Conditions.ColumnUnsupported && error.values("column") == "e")
     assert(error.getMessage.contains(".schema(\"a INT,`B \"b` DECIMAL(6,2),c ARRAY<STRING>,d STRING,e STRING\")"))

@@ -15,6 +15,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
+
 /** Readers against Java's own types, and against the encoder of PostgreSQL's driver. No server. */
 final class ValueReaderPropertySuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
@@ -22,7 +24,7 @@ final class ValueReaderPropertySuite extends AnyFunSuite with ScalaCheckProperty
     PropertyCheckConfiguration(minSuccessful = 500)
 
   private def reader(name: String, to: DataType, shape: PostgresType.Shape = PostgresType.Plain): ValueReader =
-    ValueReader.of("t", PostgresColumn("c", 1, -1, PostgresType(name, -1, name, isSent = true, shape)), to)
+    ValueReader.of("t", PostgresColumn("c", -1, PostgresType(name, -1, name, shape)), to)
 
   /** Reads bytes in the middle of others. */
   private def binary(of: ValueReader, value: Array[Byte]): Any =
@@ -172,7 +174,7 @@ final class ValueReaderPropertySuite extends AnyFunSuite with ScalaCheckProperty
     val of = reader(
       "_text",
       ArrayType(StringType),
-      PostgresType.Elements(PostgresType("text", -1, "text", isSent = true), ','))
+      PostgresType.Elements(PostgresType("text", -1, "text"), ','))
     forAll(Gen.listOf(Gen.option(words)), Gen.oneOf("", "[0:1]=", "[-7:-5]=")) { (values, bounds) =>
       val expected = values.map(_.map(UTF8String.fromString).orNull)
       val printed = values.map(_.fold("NULL")(item(_, "\"\\{},", double = false))).mkString(s"$bounds{", ",", "}")
@@ -190,7 +192,7 @@ final class ValueReaderPropertySuite extends AnyFunSuite with ScalaCheckProperty
   test("composite values keep NULLs, empty texts and all characters as JSON") {
     val mapper = new com.fasterxml.jackson.databind.ObjectMapper
     forAll(Gen.nonEmptyListOf(Gen.option(words))) { values =>
-      val word = PostgresType("text", -1, "text", isSent = true)
+      val word = PostgresType("text", -1, "text")
       val of = reader("pair", StringType, PostgresType.Fields(values.indices.map(i => s"a\"$i" -> word)))
       val printed =
         values.map(_.fold("")(v => if (v.equalsIgnoreCase("NULL")) v else item(v, "\"\\(),", double = true)))

@@ -1,5 +1,7 @@
 package io.epochal.jdbc.database
 
+import io.epochal.kit.database.ColumnType
+
 /** A column of the target.
   *
   * @param nullable

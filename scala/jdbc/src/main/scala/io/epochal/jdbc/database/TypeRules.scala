@@ -7,6 +7,8 @@ import scala.util.Try
 
 import org.apache.spark.sql.types._
 
+import io.epochal.kit.database.ColumnType
+
 /** Which Spark types each column type can store. */
 trait TypeRules {
 

@@ -5,9 +5,10 @@ import java.time.{Instant, LocalDate, LocalDateTime, ZoneOffset}
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{BoundColumn, ColumnType}
+import io.epochal.jdbc.database.BoundColumn
 import io.epochal.jdbc.insert.{Binder, ValueCheck, ValueRules}
 import io.epochal.jdbc.row.NulCharacter
+import io.epochal.kit.database.ColumnType
 
 /** A column's type as reported by JDBC's metadata.
   *
@@ -19,7 +20,7 @@ import io.epochal.jdbc.row.NulCharacter
   *   fractional digits, of a number or of seconds
   */
 final case class GenericType(typeName: String, number: Int, size: Int, scale: Int) extends ColumnType {
-  override def declared: String = number match {
+  override def declaration: String = number match {
     case Types.DECIMAL | Types.NUMERIC                     => s"$typeName($size,$scale)"
     case Types.VARCHAR | Types.CHAR if size < Int.MaxValue => s"$typeName($size)"
     case _                                                 => typeName

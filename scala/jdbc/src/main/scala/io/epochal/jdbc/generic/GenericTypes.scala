@@ -4,7 +4,8 @@ import java.sql.Types
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{ColumnType, TypeRules}
+import io.epochal.jdbc.database.TypeRules
+import io.epochal.kit.database.ColumnType
 
 /** Which Spark types each column type can store. */
 class GenericTypes extends TypeRules {

@@ -4,14 +4,15 @@ import java.sql.Connection
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{ColumnType, TargetColumn, TypeRules}
+import io.epochal.jdbc.database.{TargetColumn, TypeRules}
 import io.epochal.jdbc.row.CharacterSet
+import io.epochal.kit.database.ColumnType
 
 /** A column's type as listed in the information schema.
   *
   * @param name
   *   `varchar`
-  * @param declared
+  * @param declaration
   *   `varchar(20)`, `int unsigned`
   * @param length
   *   characters, or bytes of a binary type; None: 2 GiB or more
@@ -28,7 +29,7 @@ import io.epochal.jdbc.row.CharacterSet
   */
 final case class MysqlType(
     name: String,
-    declared: String,
+    declaration: String,
     length: Option[Int],
     bytes: Option[Int],
     precision: Int,
@@ -38,7 +39,7 @@ final case class MysqlType(
     increments: Boolean = false,
     characters: Option[CharacterSet] = None
 ) extends ColumnType {
-  def unsigned: Boolean = declared.contains("unsigned")
+  def unsigned: Boolean = declaration.contains("unsigned")
   def isText: Boolean = collation != null
 
   /** The collation, if it treats as equal texts that Spark distinguishes. All but a few collations pad texts with spaces for
@@ -104,13 +105,13 @@ object MysqlType extends TypeRules {
     def integer(least: String): Boolean = Integers.drop(Integers.indexOf(least)).contains(column.name)
     def digits(count: Int): Boolean = column.name == "decimal" && column.precision - column.scale >= count
     dataType match {
-      case BooleanType    => integer("tinyint") || column.declared == "bit(1)"
+      case BooleanType    => integer("tinyint") || column.declaration == "bit(1)"
       case ByteType       => integer("tinyint") || digits(3)
       case ShortType      => integer("smallint") || digits(5)
       case IntegerType    => integer("int") || digits(10)
       case LongType       => integer("bigint") || digits(19)
-      case FloatType      => column.declared == "float" || column.declared == "double" // float(m,d) rounds
-      case DoubleType     => column.declared == "double"
+      case FloatType      => column.declaration == "float" || column.declaration == "double" // float(m,d) rounds
+      case DoubleType     => column.declaration == "double"
       case d: DecimalType => digits(d.precision - d.scale) && d.scale <= column.scale
       case _: StringType | _: CharType | _: VarcharType => Texts(column.name)
       case BinaryType                                   => Blobs(column.name)

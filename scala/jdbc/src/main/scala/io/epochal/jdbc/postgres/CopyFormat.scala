@@ -5,6 +5,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.row.{CharacterSet, NulCharacter}
+import io.epochal.kit.database.PostgresType
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.{BinaryRow, UnsafeLayout}
 
@@ -97,7 +98,7 @@ final private class Fraction(column: Int, digits: Int) {
   *   int32 number of elements, int32 index of the first (1), then each element as in a row
   * }}}
   */
-final private class ArrayValue(column: Int, from: DataType, to: PostgresType.Array, element: CopyValue)
+final private class ArrayValue(column: Int, from: DataType, to: PostgresType, element: CopyValue)
     extends CheckedValue(column) {
 
   private val width = UnsafeLayout.slotWidth(from)
@@ -114,7 +115,7 @@ final private class ArrayValue(column: Int, from: DataType, to: PostgresType.Arr
     out.putInt((if (size == 0) 12 else 20) + elements.size.toInt)
     out.putInt(if (size == 0) 0 else 1)
     out.putInt(if (hasNulls) 1 else 0)
-    out.putInt(to.elementOid.toInt)
+    out.putInt(to.oid.toInt)
     if (size > 0) {
       out.putInt(size)
       out.putInt(1)
@@ -129,7 +130,7 @@ final private class ArrayValue(column: Int, from: DataType, to: PostgresType.Arr
     try
       while (i < size) {
         if (!UnsafeLayout.isNullInArray(base, array, i)) element.encode(base, array, slots + i.toLong * width, elements)
-        else if (to.elementRequired) refuse(BadValue.Missing)
+        else if (to.isRequired) refuse(BadValue.Missing)
         else {
           hasNulls = true
           elements.reserve(4)

@@ -4,6 +4,7 @@ import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.json.SparkTime
 import io.epochal.jdbc.row.{CharacterSet, NulCharacter}
+import io.epochal.kit.database.PostgresType
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes}
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 
@@ -39,10 +40,10 @@ private[postgres] object CopyValue {
     */
   def apply(column: Int, from: DataType, to: PostgresType, nul: NulCharacter, characters: CharacterSet): CopyValue =
     (from, to.shape) match {
-      case (ArrayType(element, _), array: PostgresType.Array) =>
-        new ArrayValue(column, element, array, CopyValue(column, element, array.element, nul, characters))
+      case (ArrayType(element, _), PostgresType.Elements(of, _)) =>
+        new ArrayValue(column, element, of, CopyValue(column, element, of, nul, characters))
       case (_, PostgresType.Enum(labels))     => new LabelValue(column, labels)
-      case _ if PostgresType.parses(from, to) => new TextValue(column, Int.MaxValue, MaxBytes, nul, characters)
+      case _ if PostgresTypeRules.parses(from, to) => new TextValue(column, Int.MaxValue, MaxBytes, nul, characters)
       case _                                  => plain(column, from, to, nul, characters)
     }
 

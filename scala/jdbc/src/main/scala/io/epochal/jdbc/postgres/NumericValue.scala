@@ -6,6 +6,7 @@ import org.apache.spark.sql.types.{Decimal, DecimalType, LongType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.postgresql.util.ByteConverter
 
+import io.epochal.kit.database.PostgresType
 import io.epochal.kit.sink.row.ChunkedBytes
 import io.epochal.kit.spark.memory.{Memory, UnsafeLayout}
 

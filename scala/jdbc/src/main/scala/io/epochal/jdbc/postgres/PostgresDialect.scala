@@ -31,7 +31,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override val abilities: Abilities =
     Abilities(deletes = true, flushes = true, altersInTransaction = true, maxConnections = 16, longestName = 63)
   override def catalog: Catalog = PostgresCatalog
-  override def types: TypeRules = PostgresType
+  override def types: TypeRules = PostgresTypeRules
   override def errors: DriverErrors = PostgresErrors
   override val sessions: Option[Sessions] = Some(PostgresSessions)
 

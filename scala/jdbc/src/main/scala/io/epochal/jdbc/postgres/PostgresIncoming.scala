@@ -4,7 +4,7 @@ import java.sql.{Connection, SQLException}
 
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.database.{BoundColumn, BoundTable}
-import io.epochal.kit.database.Sql
+import io.epochal.kit.database.{PostgresType, Sql}
 import io.epochal.kit.sink.row.EncodedRows
 
 /** The temporary tables through which keyed rows reach the target.
@@ -44,7 +44,7 @@ private[postgres] object PostgresIncoming {
   def parses(table: BoundTable): Boolean = table.columns.exists(parses(_))
 
   private def parses(bound: BoundColumn): Boolean =
-    PostgresType.parses(bound.field.dataType, bound.column.columnType)
+    PostgresTypeRules.parses(bound.field.dataType, bound.column.columnType)
 
   /** Columns of a layout that have texts in place of values of the target's type. */
   def parsed(table: BoundTable): Seq[String] =
@@ -55,7 +55,7 @@ private[postgres] object PostgresIncoming {
     try body
     catch {
       case error: SQLException if parses(table) && Unparsable.exists(Sql.state(error).startsWith) =>
-        val columns = table.columns.filter(parses(_)).map(c => s"${c.column.name} ${c.column.columnType.declared}")
+        val columns = table.columns.filter(parses(_)).map(c => s"${c.column.name} ${c.column.columnType.declaration}")
         throw new SQLException(
           s"a text of one of these columns is no value of the column's type: ${columns.mkString(", ")}",
           Sql.state(error))

@@ -178,7 +178,7 @@ final private class PostgresMerge(
 
   /** A condition that limits the join to the source's key range, so that the server need not read the other rows. */
   private def keyRange(from: String): String = upsert.keys match {
-    case Seq(key) if table.columns.exists(c => c.column.name == key && Numbers(c.column.columnType.declared)) =>
+    case Seq(key) if table.columns.exists(c => c.column.name == key && Numbers(c.column.columnType.declaration)) =>
       val name = quote(key)
       Sql
         .query(connection, s"SELECT min($name), max($name) FROM $from AS s")(row => row.getLong(1) -> row.getLong(2))
@@ -207,7 +207,7 @@ final private class PostgresMerge(
 
   /** Texts by their bytes, as Spark sorts them, regardless of the column's collation. */
   private def sorted(column: String): String =
-    if (table.columns.exists(c => c.column.name == column && PostgresType.isText(c.column.columnType)))
+    if (table.columns.exists(c => c.column.name == column && PostgresTypeRules.isText(c.column.columnType)))
       s"""${quote(column)} COLLATE pg_catalog."C""""
     else quote(column)
 }

@@ -2,20 +2,21 @@ package io.epochal.jdbc.sqlite
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{ColumnType, TypeRules}
+import io.epochal.jdbc.database.TypeRules
 import io.epochal.jdbc.json.JsonValue
+import io.epochal.kit.database.ColumnType
 
 /** @param sortsTexts
   *   the database's encoding is UTF-8, compared by bytes; UTF-16 sorts differently
   */
-final case class SqliteType(declared: String, affinity: Affinity.Value, sortsTexts: Boolean = true) extends ColumnType
+final case class SqliteType(declaration: String, affinity: Affinity.Value, sortsTexts: Boolean = true) extends ColumnType
 
 /** Which Spark types each column can store, and in which form. */
 object SqliteType extends TypeRules {
   import Affinity._
 
-  def of(declared: String, strict: Boolean = false, sortsTexts: Boolean = true): SqliteType =
-    SqliteType(declared, Affinity.of(declared, strict), sortsTexts)
+  def of(declaration: String, strict: Boolean = false, sortsTexts: Boolean = true): SqliteType =
+    SqliteType(declaration, Affinity.of(declaration, strict), sortsTexts)
 
   /** Decimals of up to so many digits are exact as floating-point numbers. */
   private val DigitsOfReal = 15

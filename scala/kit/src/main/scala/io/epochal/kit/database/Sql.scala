@@ -107,6 +107,10 @@ object Sql {
     Option.unless(rows.wasNull)(value)
   }
 
+  /** An array of texts of PostgreSQL. */
+  def strings(rows: ResultSet, column: String): Seq[String] =
+    rows.getArray(column).getArray.asInstanceOf[Array[String]].toSeq
+
   private def bind(statement: PreparedStatement, index: Int, value: Any): Unit = value match {
     case Some(content) => bind(statement, index, content)
     case None          => statement.setObject(index, null)

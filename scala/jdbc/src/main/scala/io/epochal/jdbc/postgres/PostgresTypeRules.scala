@@ -2,77 +2,16 @@ package io.epochal.jdbc.postgres
 
 import org.apache.spark.sql.types._
 
-import io.epochal.jdbc.database.{ColumnType, TypeRules}
+import io.epochal.jdbc.database.TypeRules
 import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.json.SparkTime
 import io.epochal.jdbc.row
-import io.epochal.kit.database.QualifiedName
-
-/** A PostgreSQL type.
-  *
-  * @param name
-  *   `pg_type.typname` of the type, or of a domain's innermost base type; qualified by its schema unless that is `pg_catalog`
-  * @param modifier
-  *   `atttypmod`: length, precision and scale, depending on the type; -1 if there is none
-  * @param declared
-  *   as `format_type` prints it
-  */
-final case class PostgresType(
-    name: String,
-    modifier: Int,
-    declared: String,
-    shape: PostgresType.Shape = PostgresType.Plain
-) extends ColumnType {
-
-  /** Characters of a varchar(n) or char(n). */
-  def length: Option[Int] = Option.when(modifier >= Header)(modifier - Header)
-
-  /** Precision and scale of a numeric(p,s); the scale has 11 bits and a sign. */
-  def numeric: Option[(Int, Int)] = Option.when(modifier >= Header) {
-    val packed = modifier - Header
-    ((packed >> 16) & 0xffff, ((packed & 0x7ff) ^ 1024) - 1024)
-  }
-
-  /** Fractional second digits that a timestamp(p) or time(p) keeps. */
-  def fraction: Int = if (modifier < 0) 6 else modifier
-
-  /** Fractional second digits that an interval keeps: the lower half of its modifier. */
-  def intervalFraction: Int = if (modifier < 0 || (modifier & 0xffff) == 0xffff) 6 else modifier & 0xffff
-
-  /** The type itself in SQL, without its modifier. */
-  def sql: String = {
-    val (schema, own) = name.splitAt(name.lastIndexOf('.'))
-    PostgresDialect.quote(QualifiedName(if (schema.isEmpty) "pg_catalog" else schema, own.stripPrefix(".")))
-  }
-
-  /** Bit mask of the fields that an interval keeps: the upper half of its modifier. */
-  def intervalFields: Int = if (modifier < 0) PostgresType.AllFields else (modifier >> 16) & PostgresType.AllFields
-
-  private def Header = 4
-}
+import io.epochal.kit.database.{ColumnType, PostgresType}
 
 /** Which Spark types each column type can store. */
-object PostgresType extends TypeRules {
+object PostgresTypeRules extends TypeRules {
+  import PostgresType._
 
-  sealed trait Shape extends Serializable
-  case object Plain extends Shape
-
-  /** A composite type. */
-  case object Row extends Shape
-
-  /** @param labels
-    *   at the start of the query
-    */
-  final case class Enum(labels: Seq[String]) extends Shape
-
-  /** @param elementOid
-    *   of the element's own type, which may be a domain
-    * @param elementRequired
-    *   the element's domain rejects NULL
-    */
-  final case class Array(element: PostgresType, elementOid: Long, elementRequired: Boolean) extends Shape
-
-  private val AllFields = 0x7fff
   private val YearsOnly = 1 << 2
   private val Seconds = 1 << 12
 
@@ -139,23 +78,25 @@ object PostgresType extends TypeRules {
   /** Texts for any other type, which the server parses as in a literal. Excluded are types that would silently cut them: `"char"`,
     * and times and intervals declared with fewer digits or fields.
     */
-  override def parses(dataType: DataType, columnType: ColumnType): Boolean = columnType match {
-    case to @ PostgresType(name, _, _, Plain) if row.Texts.is(dataType) =>
-      !Texts(name) && !Castable(name) && name != "char" && (name match {
-        case "time" | "timetz" => to.fraction == 6
-        case "interval"        => to.intervalFraction == 6 && to.intervalFields == AllFields
-        case _                 => true
-      })
-    case _ => false
+  override def parses(dataType: DataType, columnType: ColumnType): Boolean = {
+    val to = columnType.asInstanceOf[PostgresType]
+    to.shape == Plain && row.Texts.is(dataType) && !Texts(to.name) && !Castable(to.name) && (to.name match {
+      case "char"            => false
+      case "time" | "timetz" => to.fraction == 6
+      case "interval"        => to.intervalFraction == 6 && to.intervalFields == AllFields
+      case _                 => true
+    })
   }
 
-  override def takes(dataType: DataType, columnType: ColumnType): Boolean = (dataType, columnType) match {
-    case (ArrayType(element, _), PostgresType(_, _, _, array: Array)) =>
-      takes(element, array.element) && !parses(element, array.element)
-    case (_: StringType | _: CharType | _: VarcharType, PostgresType(_, _, _, Enum(_))) => true
-    case (_, to @ PostgresType(name, _, _, Plain)) =>
-      homes(dataType)(name) && (name != "interval" || keepsFields(dataType, to)) || parses(dataType, to)
-    case _ => false
+  override def takes(dataType: DataType, columnType: ColumnType): Boolean = {
+    val to = columnType.asInstanceOf[PostgresType]
+    (dataType, to.shape) match {
+      case (ArrayType(element, _), Elements(of, _))                => takes(element, of) && !parses(element, of)
+      case (_: StringType | _: CharType | _: VarcharType, Enum(_)) => true
+      case (_, Plain) =>
+        homes(dataType)(to.name) && (to.name != "interval" || keepsFields(dataType, to)) || parses(dataType, to)
+      case _ => false
+    }
   }
 
   /** An interval declared with fields drops everything smaller than its last field, and one of years alone the months. */
@@ -164,33 +105,35 @@ object PostgresType extends TypeRules {
     case _                        => (to.intervalFields & Seconds) != 0
   }
 
-  override protected def casts(columnType: ColumnType): Seq[DataType] = columnType match {
-    case PostgresType(_, _, _, array: Array) => casts(array.element).map(ArrayType(_))
-    case column: PostgresType if column.name == "numeric" =>
-      Seq(column.numeric.fold(DecimalType.SYSTEM_DEFAULT) { case (precision, scale) => decimal(precision, scale) })
-    case _ => super.casts(columnType) ++ Seq(DayTimeIntervalType(), YearMonthIntervalType())
+  override protected def casts(columnType: ColumnType): Seq[DataType] = {
+    val to = columnType.asInstanceOf[PostgresType]
+    to.shape match {
+      case Elements(of, _) => casts(of).map(ArrayType(_))
+      case _ if to.name == "numeric" =>
+        Seq(to.numeric.fold(DecimalType.SYSTEM_DEFAULT) { case (precision, scale) => decimal(precision, scale) })
+      case _ => super.casts(to) ++ Seq(DayTimeIntervalType(), YearMonthIntervalType())
+    }
   }
 
   /** Whether the column type has an order that equals Spark's for the query's values. */
-  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = columnType match {
-    case PostgresType(name, _, _, Plain) =>
-      !Unsorted(name) && !(row.Texts.is(dataType) && name == "numeric") && !parses(dataType, columnType) &&
-      (name != "interval" || dataType != CalendarIntervalType)
-    case _ => false
+  override def sorts(dataType: DataType, columnType: ColumnType): Boolean = {
+    val to = columnType.asInstanceOf[PostgresType]
+    to.shape == Plain && !Unsorted(to.name) && !(row.Texts.is(dataType) && to.name == "numeric") &&
+    !parses(dataType, to) && (to.name != "interval" || dataType != CalendarIntervalType)
   }
 
   /** Why the type treats as equal texts that Spark distinguishes: citext ignores case, character(n) trailing spaces. */
-  def loose(columnType: ColumnType): Option[String] = columnType match {
-    case PostgresType(name, _, declared, Plain) if Set("citext", "bpchar")(name) => Some(s"type $declared")
-    case PostgresType(_, _, _, Array(element, _, _))                             => loose(element)
-    case _                                                                       => None
+  def loose(columnType: ColumnType): Option[String] = {
+    val to = columnType.asInstanceOf[PostgresType]
+    to.shape match {
+      case Elements(of, _) => loose(of)
+      case _               => Option.when(Set("citext", "bpchar")(to.name))(s"type ${to.declaration}")
+    }
   }
 
   /** Whether a collation sorts columns of the type. */
-  def isText(columnType: ColumnType): Boolean = columnType match {
-    case PostgresType(name, _, _, Plain) => Set("text", "varchar", "bpchar", "name")(name)
-    case _                               => false
-  }
+  def isText(columnType: ColumnType): Boolean =
+    Set("text", "varchar", "bpchar", "name")(columnType.asInstanceOf[PostgresType].name)
 
   private val Unsorted = Set("json", "jsonb", "inet", "cidr", "citext")
 }
