@@ -1,11 +1,15 @@
 package io.epochal.cdc
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
+import org.apache.spark.sql.types.StructType
 
 import io.epochal.cdc.change.MarkerFiles
 import io.epochal.cdc.slot.ServerFacts
+import io.epochal.cdc.value.PostgresColumn
+import io.epochal.core.journal.Slice
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
-import io.epochal.kit.source.journal.AcknowledgedSource
+import io.epochal.kit.source.journal.{AcknowledgedSource, FeedRows, JournalRows}
+import io.epochal.kit.store.HadoopFileStore
 
 /** The driver side of a stream: the changes of a slot, in the journal of the checkpoint, from `open` to `close`. */
 final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory, defaultPartitions: => Int)
@@ -67,4 +71,25 @@ private object CdcSource {
 
   /** Milliseconds. */
   val EndPause = 10L
+}
+
+/** Creates readers of changes. Serialized to the executors.
+  *
+  * @param columns
+  *   of the table, as they were when the query was planned
+  */
+final private[cdc] class CdcReaderFactory(
+    options: CdcOptions,
+    columns: Seq[PostgresColumn],
+    schema: StructType,
+    override val store: HadoopFileStore)
+    extends FeedRows {
+
+  override def source: String = options.source
+
+  override def rows(slices: Iterator[Slice]): JournalRows =
+    if (options.tables.isSeveral) new GenericReader(frames(slices), columns, schema)
+    else new TypedReader(frames(slices), columns, schema)
+
+  override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
 }

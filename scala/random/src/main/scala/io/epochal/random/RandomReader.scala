@@ -111,3 +111,14 @@ private object RandomRow {
 
   private def roundUp(bytes: Int): Int = (bytes + 7) & ~7
 }
+
+/** Position of one partition of a continuous query. Spark merges the offsets of all partitions at each epoch.
+  *
+  * @param base
+  *   start position of the query, without partitions
+  */
+final private[random] case class RandomPartitionOffset(base: RandomPosition, partition: Int, of: Int, count: Long)
+    extends PartitionOffset
+
+/** Endless partition of a continuous or real-time query: the ids from `at` on, each when it is due. */
+final private[random] case class RandomEndlessPartition(at: RandomPartitionOffset, maxRows: Long) extends InputPartition

@@ -3,8 +3,9 @@ package io.epochal.random
 import java.time.Clock
 import java.util.Locale
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.{PartitionOffset, ReadLimit}
-import org.apache.spark.sql.connector.read.{InputPartition, PartitionReaderFactory}
+import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
 
 import io.epochal.core.error.EpochalException
 import io.epochal.kit.source.{ContinuousSource, EndlessReaderFactory, Extent, Supply}
@@ -118,4 +119,11 @@ final private class RandomSupply(options: RandomOptions, numPartitions: => Int, 
         options.maxRows.getOrElse(from.highWater + rows))
     math.max(from.highWater, options.maxRows.fold(available)(math.min(_, available)))
   }
+}
+
+/** Creates a reader for each task. Serialized to the executors, so all its fields must be serializable. */
+final private class RandomReaderFactory(options: RandomOptions) extends PartitionReaderFactory {
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    new RandomReader(options, partition.asInstanceOf[RandomSlice])
 }

@@ -203,3 +203,12 @@ private[cdc] object Message {
     new String(in.array, from, in.position() - from - 1, UTF_8)
   }
 }
+
+/** The operation of a [[Message.Change]]. */
+sealed private[cdc] trait ChangeKind
+
+private[cdc] object ChangeKind {
+  case object Insert extends ChangeKind
+  case object Update extends ChangeKind
+  case object Delete extends ChangeKind
+}

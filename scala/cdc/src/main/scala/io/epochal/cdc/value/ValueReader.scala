@@ -1,6 +1,9 @@
 package io.epochal.cdc.value
 
+import java.io.ByteArrayOutputStream
+
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.database.{PostgresColumn, PostgresType}
@@ -143,4 +146,28 @@ object ValueReader {
       "oid" -> UnsignedReader,
       "xid" -> UnsignedReader,
       "cid" -> UnsignedReader)
+}
+
+/** Types whose texts only the server makes. */
+private object PrintedReader extends PrintedReader
+
+private class PrintedReader extends AsPrinted {
+  override def hasBinary: Boolean = false
+  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any =
+    throw new IllegalStateException("a binary value of a type that is read as text")
+}
+
+/** A composite value as JSON: the text of `row_to_json`. hstore, which that casts to an object, stays a text.
+  *
+  * NULL stands for attributes that the type has gained since the value was stored.
+  */
+final private class JsonReader(kind: PostgresType) extends PrintedReader {
+  private val form = JsonForm(kind)
+  private val out = new ByteArrayOutputStream
+
+  override def text(bytes: Array[Byte], offset: Int, length: Int): Any = {
+    out.reset()
+    form.write(bytes, offset, length, out)
+    UTF8String.fromBytes(out.toByteArray)
+  }
 }

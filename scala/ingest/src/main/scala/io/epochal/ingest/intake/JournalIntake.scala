@@ -1,7 +1,7 @@
 package io.epochal.ingest.intake
 
 import java.nio.ByteBuffer
-import java.time.Clock
+import java.time.{Clock, Instant, ZoneId, ZoneOffset}
 import java.util.ArrayDeque
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.atomic.LongAdder
@@ -276,4 +276,18 @@ private[ingest] object JournalIntake {
     /** Bytes that count against `MaxWaiting`. */
     def bytes: Long = if (fits) arrival.length.toLong else 0L
   }
+}
+
+/** The time of day when it was created, and from then on the time that has passed since: nobody sets it.
+  *
+  * @param nanos
+  *   the time that passes
+  */
+final private[ingest] class SteadyClock(begin: Instant = Instant.now(), nanos: () => Long = () => System.nanoTime())
+    extends Clock {
+  private val first = nanos()
+
+  override def instant(): Instant = begin.plusNanos(nanos() - first)
+  override def getZone: ZoneId = ZoneOffset.UTC
+  override def withZone(zone: ZoneId): Clock = this
 }

@@ -2,7 +2,7 @@ package io.epochal.jdbc.postgres
 
 import java.math.{BigDecimal => JavaDecimal}
 
-import org.apache.spark.sql.types.{Decimal, DecimalType, LongType}
+import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.postgresql.util.ByteConverter
 
@@ -219,4 +219,18 @@ final private class NumericText(column: Int, to: PostgresType) extends CheckedVa
 
   /** Maximum characters of the text, including sign, point and exponent. */
   private def MaxLength = MaxWhole + MaxFraction + 12
+}
+
+/** Reads any of Spark's integer types. */
+private[postgres] trait LongSlot {
+  def apply(base: AnyRef, slot: Long): Long
+}
+
+private[postgres] object LongSlot {
+  def apply(dataType: DataType): LongSlot = dataType match {
+    case ByteType    => (base, slot) => Memory.getByte(base, slot).toLong
+    case ShortType   => (base, slot) => Memory.getShort(base, slot).toLong
+    case IntegerType => (base, slot) => Memory.getInt(base, slot).toLong
+    case _           => (base, slot) => Memory.getLong(base, slot)
+  }
 }

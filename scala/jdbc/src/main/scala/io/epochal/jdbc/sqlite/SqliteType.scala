@@ -1,5 +1,7 @@
 package io.epochal.jdbc.sqlite
 
+import java.util.Locale
+
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.TypeRules
@@ -66,5 +68,23 @@ object SqliteType extends TypeRules {
       case _: StringType | _: CharType | _: VarcharType => column.sortsTexts
       case nested                                       => !isNested(nested)
     }
+  }
+}
+
+/** A column's affinity: how SQLite converts the values stored in it ("Datatypes In SQLite", 3.1). */
+private object Affinity extends Enumeration {
+  val Integer, Text, Blob, Real, Numeric = Value
+
+  /** @param strict
+    *   the table is STRICT: only then ANY is a type that keeps values unchanged
+    */
+  def of(declared: String, strict: Boolean = false): Value = {
+    val name = declared.toUpperCase(Locale.ROOT)
+    def has(words: String*): Boolean = words.exists(name.contains)
+    if (has("INT")) Integer
+    else if (has("CHAR", "CLOB", "TEXT")) Text
+    else if (name.isEmpty || has("BLOB") || strict && name == "ANY") Blob
+    else if (has("REAL", "FLOA", "DOUB")) Real
+    else Numeric
   }
 }

@@ -14,3 +14,10 @@ final case class ChangeSettings(
     deletes: Option[RequestUrl],
     deleteTemplate: Seq[TemplatePiece],
     upsert: Option[UpsertSettings])
+
+/** A row that is missing is created by a second request.
+  *
+  * @param missing
+  *   status of the response to the first one
+  */
+final private[rest] case class UpsertSettings(missing: Int, create: RequestUrl)

@@ -6,7 +6,7 @@ import io.epochal.core.error.EpochalException
 import io.epochal.core.option.OptionValues
 import io.epochal.kit.access.DriverAccess
 import io.epochal.kit.sink.AsynchronousProgress
-import io.epochal.rest.http.{HttpHeaders, HttpOptions, HttpSettings, RequestOptions}
+import io.epochal.rest.http.{HttpHeaders, HttpOptions, HttpSettings, HttpStatuses, RequestOptions}
 
 /** The sink's options, checked. Serialized to the executors; prints without secrets.
   *
@@ -109,3 +109,21 @@ object RestSinkSettings {
       raw,
       "an epoch's offsets must be logged before its rows are sent, or a restart sends other rows under their keys")
 }
+
+/** @param statuses
+  *   response statuses that blame the request's rows
+  * @param limit
+  *   per epoch
+  */
+final private[rest] case class DeadLetterSettings(path: String, statuses: HttpStatuses, limit: Int)
+
+/** Where a response has the result of each row. All but `success` are JSON Pointers.
+  *
+  * @param success
+  *   empty: 200 to 299, and true
+  */
+final private[rest] case class ResultSettings(
+    array: String,
+    status: String,
+    success: Set[String],
+    reason: Option[String])

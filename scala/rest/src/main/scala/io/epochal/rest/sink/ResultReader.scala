@@ -87,3 +87,13 @@ final private[rest] class ResultPointer(text: String) {
     if (node.isObject && node.size == 1) node.elements.next().at(rest) else MissingNode.getInstance
   }
 }
+
+sealed private[rest] trait RowResult
+
+private[rest] object RowResult {
+  case object Accepted extends RowResult
+
+  /** A transient failure. */
+  final case class Again(reason: String) extends RowResult
+  final case class Refused(reason: String) extends RowResult
+}

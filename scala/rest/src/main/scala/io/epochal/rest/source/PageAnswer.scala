@@ -1,5 +1,7 @@
 package io.epochal.rest.source
 
+import java.util.zip.CRC32C
+
 import io.epochal.kit.record.{Body, PageScan, RecordBlock, ScannedPage}
 import io.epochal.rest.http.ResponseHead
 
@@ -24,4 +26,19 @@ final private[rest] class PageAnswer(
 
   /** Digest of those records. */
   lazy val content: Long = PageDigest.of(blocks)
+}
+
+/** Identifies the bytes of a page by their number and CRC-32C. */
+private[rest] object PageDigest {
+
+  def of(blocks: Iterator[RecordBlock]): Long = {
+    val crc = new CRC32C
+    val length = blocks.map { block =>
+      crc.update(block.bytes, block.from, block.length)
+      block.length.toLong
+    }.sum
+    crc.getValue << 32 | length
+  }
+
+  def of(bytes: Array[Byte]): Long = of(Iterator(RecordBlock(1, bytes, 0, bytes.length)))
 }

@@ -224,3 +224,6 @@ private[rest] object FairShare {
     larger.fold(Long.MaxValue)(i => left / (ascending.size - i))
   }
 }
+
+/** The partitions that one task reads, in sequence. */
+final private[rest] case class MemberPartitions(parts: Seq[MemberPartition]) extends InputPartition

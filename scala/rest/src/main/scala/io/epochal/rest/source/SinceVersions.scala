@@ -1,12 +1,10 @@
 package io.epochal.rest.source
 
-import java.io.ByteArrayOutputStream
 import java.time.Instant
 import java.util.Arrays
 
 import scala.jdk.CollectionConverters._
 
-import com.fasterxml.jackson.core.JsonToken
 import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper}
 import org.slf4j.LoggerFactory
@@ -56,27 +54,15 @@ final private[rest] class SinceVersions(since: Since) {
     *   SINCE_VALUE_INVALID
     */
   def fresh(block: RecordBlock, first: Int, list: ListRequests): Option[RecordBlock] = {
-    val out = new ByteArrayOutputStream(block.length)
-    var (index, left) = (first, 0)
-    val parser = Json.factory.createParser(block.bytes, block.from, block.length)
-    parser.nextToken()
-    while (parser.nextToken() != JsonToken.END_ARRAY) {
-      val start = block.from + parser.currentTokenLocation().getByteOffset.toInt
-      parser.skipChildren()
-      parser.finishToken()
-      val bytes = Arrays.copyOfRange(block.bytes, start, block.from + parser.currentLocation().getByteOffset.toInt)
+    var index = first
+    RecordArray.select(block)(_.skipChildren(): Unit) { (from, until) =>
+      val bytes = Arrays.copyOfRange(block.bytes, from, until)
       val record = mapper.readTree(bytes)
       val value = valueOf(record, index, list)
       val key = Sha256.hex(keyOf(list, index, record), 16)
-      if (isFresh(value, key, bytes, list)) {
-        out.write((if (left == 0) '[' else ',').toInt)
-        out.write(bytes, 0, bytes.length)
-        left += 1
-      }
       index += 1
+      isFresh(value, key, bytes, list)
     }
-    out.write(']'.toInt)
-    Option.when(left > 0)(if (left == block.records) block else RecordBlock(left, out.toByteArray, 0, out.size))
   }
 
   /** Takes the value of a record whose versions do not matter.

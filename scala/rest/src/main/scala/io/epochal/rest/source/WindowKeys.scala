@@ -9,7 +9,6 @@ import scala.collection.mutable
 
 import com.fasterxml.jackson.core.{JsonParser, JsonToken}
 
-import io.epochal.kit.json.Json
 import io.epochal.kit.record.RecordBlock
 
 /** The keys of windows' records, for as long as later windows may return the same records. Not thread-safe.
@@ -53,30 +52,13 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
     * @return
     *   the new records; None if there are none
     */
-  def fresh(block: RecordBlock): Option[RecordBlock] = {
-    val array = new Array[Byte](block.length)
-    array(0) = '['
-    var end = 1
-    var left = 0
-    each(block.bytes, block.from, block.until) { (from, until) =>
-      if (hold(key())) {
-        if (left > 0) {
-          array(end) = ','
-          end += 1
-        }
-        System.arraycopy(block.bytes, from, array, end, until - from)
-        end += until - from
-        left += 1
-      }
-    }
-    array(end) = ']'
-    Option.when(left > 0)(RecordBlock(left, array, 0, end + 1))
-  }
+  def fresh(block: RecordBlock): Option[RecordBlock] =
+    RecordArray.select(block)(read(_, block.bytes, block.from))((_, _) => hold(key()))
 
   /** Adds the keys of delivered records: `take` of an array's, after the first `skip`. */
   def remember(bytes: Array[Byte], length: Int, skip: Int, count: Int): Unit = {
     var record = 0
-    each(bytes, 0, length) { (_, _) =>
+    RecordArray.each(bytes, 0, length)(read(_, bytes, 0)) { (_, _) =>
       if (record >= skip && record < skip + count) { val _ = hold(key()) }
       record += 1
     }
@@ -88,26 +70,19 @@ final private[rest] class WindowKeys(names: Seq[String], mismatch: (String, Stri
     isNew
   }
 
-  /** Calls `record` with the bounds of each record, after filling `values` with its key's values. */
-  private def each(bytes: Array[Byte], start: Int, until: Int)(record: (Int, Int) => Unit): Unit = {
-    val parser = Json.factory.createParser(bytes, start, until - start)
-    parser.nextToken()
-    while (parser.nextToken() != JsonToken.END_ARRAY) {
-      val from = start + parser.currentTokenLocation().getByteOffset.toInt
-      java.util.Arrays.fill(values.asInstanceOf[Array[AnyRef]], null)
-      if (parser.currentToken == JsonToken.START_OBJECT)
-        while (parser.nextToken() == JsonToken.FIELD_NAME) {
-          val place = places.get(parser.currentName)
-          parser.nextToken()
-          place match {
-            case Some(number) => values(number) = value(parser, bytes, start)
-            case None         => val _ = parser.skipChildren()
-          }
+  /** Reads a record, and fills `values` with its key's values. */
+  private def read(parser: JsonParser, bytes: Array[Byte], start: Int): Unit = {
+    java.util.Arrays.fill(values.asInstanceOf[Array[AnyRef]], null)
+    if (parser.currentToken == JsonToken.START_OBJECT)
+      while (parser.nextToken() == JsonToken.FIELD_NAME) {
+        val place = places.get(parser.currentName)
+        parser.nextToken()
+        place match {
+          case Some(number) => values(number) = value(parser, bytes, start)
+          case None         => val _ = parser.skipChildren()
         }
-      else { val _ = parser.skipChildren() }
-      parser.finishToken()
-      record(from, start + parser.currentLocation().getByteOffset.toInt)
-    }
+      }
+    else { val _ = parser.skipChildren() }
   }
 
   /** The type and text of a value; null if absent. */
