@@ -4,6 +4,7 @@ current one runs."""
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -12,8 +13,15 @@ from contextlib import ExitStack, contextmanager
 
 from support.databases import Sqlite
 from support.programs import Program
+from support.seeds import FULL, kill_seed
 from support.waiting import until
-from support.writers import Writer
+from support.writers import Writer, free_port
+
+SEED = kill_seed()
+
+
+def kill_count(default: int) -> int:
+    return int(os.environ.get("EPOCHAL_INGEST_KILLS") or (100 if FULL else default))
 
 
 class Driver(Program):
@@ -75,6 +83,38 @@ def kill_at_random(
         acknowledged = sum(writer.acknowledged for writer in writers)
         print(f"kill {kill} after {time.monotonic() - begun:.0f} s: {acknowledged} lines acknowledged", flush=True)
     return next(following)
+
+
+def store_under_kills(
+    database: Sqlite, settings: Mapping[str, object], *, writers: int, kills: int, longest: float
+) -> set[str]:
+    """Writers send lines to drivers that are killed at random; asserts that every acknowledged line is stored.
+
+    Args:
+        settings: the checkpoint, and further settings of ``crash.ingest_job``.
+        writers: their number.
+
+    Returns:
+        The runs that the acknowledgements name.
+    """
+    port = free_port()
+    create_lines(database)
+    clients = [Writer(name, port) for name in range(writers)]
+    with drivers("crash.ingest_job", {"port": port, "url": database.url, **settings}) as following:
+        for client in clients:
+            client.start()
+        job = kill_at_random(following, clients, kills, random.Random(SEED), longest)
+        for client in clients:
+            client.finish()
+        wait_for_all_lines(job, database, clients)
+    doubled = assert_stored(database, clients, SEED)
+    acknowledged = sum(client.acknowledged for client in clients)
+    print(f"\nseed {SEED}: {kills} kills, {acknowledged} lines acknowledged; {doubled} are there twice")
+    return {run for client in clients for run in client.runs}
+
+
+def create_lines(database: Sqlite) -> None:
+    database.execute("CREATE TABLE lines (id INTEGER PRIMARY KEY AUTOINCREMENT, value TEXT)")
 
 
 def lines(database: Sqlite) -> list[tuple[int, int]]:

@@ -5,22 +5,19 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from pathlib import Path
 
 import pytest
 
-from crash.ingesting import drivers
+from crash.ingesting import SEED, drivers, kill_count
 from support.databases import Sqlite
 from support.http_writers import Writer, await_listener, free_port
-from support.seeds import FULL, kill_seed
 from support.waiting import until
 
-KILLS = int(os.environ.get("EPOCHAL_INGEST_KILLS") or (100 if FULL else 3))
+KILLS = kill_count(3)
 WRITERS = 8
-SEED = kill_seed()
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 60 * KILLS)]
 

@@ -6,33 +6,29 @@ A hundred kills with ``EPOCHAL_CRASH=full``, else two; ``EPOCHAL_INGEST_KILLS`` 
 
 from __future__ import annotations
 
-import os
-import random
-
 import pytest
 
-from crash.ingesting import assert_stored, drivers, kill_at_random, lines, wait_for_all_lines
+from crash.ingesting import create_lines, drivers, kill_count, lines, store_under_kills
 from support.databases import Sqlite
 from support.s3 import S3, s3
-from support.seeds import FULL, kill_seed
 from support.waiting import until
 from support.writers import Writer, free_port
 
-KILLS = int(os.environ.get("EPOCHAL_INGEST_KILLS") or (100 if FULL else 2))
-WRITERS = 4
-SEED = kill_seed()
+KILLS = kill_count(2)
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300 + 90 * KILLS)]
 
 
-def settings(server: S3, sqlite: Sqlite, port: int) -> dict[str, object]:
-    sqlite.execute("CREATE TABLE lines (id INTEGER PRIMARY KEY AUTOINCREMENT, value TEXT)")
-    conf = server.settings
-    return {"port": port, "url": sqlite.url, "checkpoint": "s3a://epochal/checkpoint", "conf": conf, "run": True}
+def settings(server: S3) -> dict[str, object]:
+    return {"checkpoint": "s3a://epochal/checkpoint", "conf": server.settings, "run": True}
 
 
 def test_acknowledgements_on_s3_are_one_request_each_and_old_files_are_removed(sqlite: Sqlite) -> None:
     port = free_port()
-    with s3(delay_ms=20) as server, drivers("crash.ingest_job", settings(server, sqlite, port)) as following:
+    create_lines(sqlite)
+    with (
+        s3(delay_ms=20) as server,
+        drivers("crash.ingest_job", {"port": port, "url": sqlite.url, **settings(server)}) as following,
+    ):
         job = next(following)
         writer = Writer(0, port, burst=1)
         writer.start()
@@ -58,16 +54,6 @@ def test_acknowledgements_on_s3_are_one_request_each_and_old_files_are_removed(s
 
 @pytest.mark.slow
 def test_every_acknowledged_line_is_stored_after_kills_with_the_checkpoint_on_s3(sqlite: Sqlite) -> None:
-    draw = random.Random(SEED)
-    port = free_port()
-    with s3(delay_ms=10) as server, drivers("crash.ingest_job", settings(server, sqlite, port)) as following:
-        writers = [Writer(name, port) for name in range(WRITERS)]
-        for writer in writers:
-            writer.start()
-        job = kill_at_random(following, writers, KILLS, draw, longest=4.0)
-        for writer in writers:
-            writer.finish()
-        runs = server.runs()
-        assert {run for writer in writers for run in writer.runs} <= runs, "a listener that is not ours acknowledged"
-        wait_for_all_lines(job, sqlite, writers)
-    assert_stored(sqlite, writers, SEED)
+    with s3(delay_ms=10) as server:
+        runs = store_under_kills(sqlite, settings(server), writers=4, kills=KILLS, longest=4.0)
+        assert runs <= server.runs(), "a listener that is not ours acknowledged"
