@@ -8,8 +8,8 @@ import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.slot._
 import io.epochal.cdc.value.{CatalogColumns, TypeText}
 import io.epochal.core.error.EpochalException
-import io.epochal.kit.database.{PostgresType, Sql}
 import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{PostgresType, Sql}
 
 /** The tables whose changes are read, as the server has them now. */
 final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {

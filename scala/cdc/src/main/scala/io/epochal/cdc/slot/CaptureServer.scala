@@ -188,9 +188,9 @@ private[cdc] object CaptureServer {
     error.getSQLState == "08P01" && String.valueOf(error.getMessage).contains("unsupported startup parameter")
 
   private def verdict(error: Throwable): Verdict = error match {
-    case error: SQLException if isOfPooler(error)                                 => Verdict.GiveUp
-    case error: SQLException if Transient.exists(Sql.state(error).startsWith)     => Verdict.Retry
-    case _ => Verdict.GiveUp
+    case error: SQLException if isOfPooler(error)                             => Verdict.GiveUp
+    case error: SQLException if Transient.exists(Sql.state(error).startsWith) => Verdict.Retry
+    case _                                                                    => Verdict.GiveUp
   }
 
   /** The table whose name is closest to a misspelt one. */

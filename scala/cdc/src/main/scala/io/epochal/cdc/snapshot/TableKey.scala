@@ -14,8 +14,8 @@ import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.TableFacts
 import io.epochal.cdc.value.ValueReader
 import io.epochal.core.error.Conditions
-import io.epochal.kit.database.{PostgresColumn, PostgresType, Sql}
 import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{PostgresColumn, PostgresType, Sql}
 
 /** The primary key of a table, in whose order its rows are read, so that a later run finds the rest. Only the server compares keys:
   * with the operators of the key's index, and the collations of its columns. Its values are kept as the server prints them.

@@ -225,7 +225,8 @@ abstract class ServerValuesChecks(kind: String, server: => Either[String, String
     )
     val found = columns("described")
     assert(found.map(_.name) == Seq("a", "B \"b", "c", "d", "e"))
-    assert(found.map(_.kind.declaration) == Seq("integer", "cost", "character varying(3)[]", "\"o s\".uuid", "regclass"))
+    assert(
+      found.map(_.kind.declaration) == Seq("integer", "cost", "character varying(3)[]", "\"o s\".uuid", "regclass"))
     val relation = query(
       "SELECT atttypid::bigint, atttypmod FROM pg_attribute WHERE attrelid = 'described'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum")
     assert(found.map(column => Seq[Any](column.kind.oid, column.modifier)) == relation)

@@ -171,10 +171,7 @@ final class ValueReaderPropertySuite extends AnyFunSuite with ScalaCheckProperty
     else "\"" + value.replace("\\", "\\\\").replace("\"", if (double) "\"\"" else "\\\"") + "\""
 
   test("arrays keep NULLs, empty texts and all characters, without their lower bounds") {
-    val of = reader(
-      "_text",
-      ArrayType(StringType),
-      PostgresType.Elements(PostgresType("text", -1, "text"), ','))
+    val of = reader("_text", ArrayType(StringType), PostgresType.Elements(PostgresType("text", -1, "text"), ','))
     forAll(Gen.listOf(Gen.option(words)), Gen.oneOf("", "[0:1]=", "[-7:-5]=")) { (values, bounds) =>
       val expected = values.map(_.map(UTF8String.fromString).orNull)
       val printed = values.map(_.fold("NULL")(item(_, "\"\\{},", double = false))).mkString(s"$bounds{", ",", "}")

@@ -47,9 +47,8 @@ final class ValueReaderSuite extends AnyFunSuite {
     assert(!new RowReader("public.t", columns, schema).hasBinary)
     assert(new RowReader("public.t", columns, StructType.fromDDL("at TIMESTAMP, id INT")).hasBinary)
     intercept[EpochalException](
-      ValueReader.schema(
-        "t",
-        Seq(columns(1).copy(kind = kind("_regclass", shape = PostgresType.Elements(kind("regclass")))))))
+      ValueReader
+        .schema("t", Seq(columns(1).copy(kind = kind("_regclass", shape = PostgresType.Elements(kind("regclass")))))))
   }
 
   test("a type that is neither a column's own nor STRING is refused with both") {

@@ -42,9 +42,9 @@ private[postgres] object CopyValue {
     (from, to.shape) match {
       case (ArrayType(element, _), PostgresType.Elements(of, _)) =>
         new ArrayValue(column, element, of, CopyValue(column, element, of, nul, characters))
-      case (_, PostgresType.Enum(labels))     => new LabelValue(column, labels)
+      case (_, PostgresType.Enum(labels))          => new LabelValue(column, labels)
       case _ if PostgresTypeRules.parses(from, to) => new TextValue(column, Int.MaxValue, MaxBytes, nul, characters)
-      case _                                  => plain(column, from, to, nul, characters)
+      case _                                       => plain(column, from, to, nul, characters)
     }
 
   private def plain(

@@ -11,7 +11,8 @@ import io.epochal.kit.database.ColumnType
 /** @param sortsTexts
   *   the database's encoding is UTF-8, compared by bytes; UTF-16 sorts differently
   */
-final case class SqliteType(declaration: String, affinity: Affinity.Value, sortsTexts: Boolean = true) extends ColumnType
+final case class SqliteType(declaration: String, affinity: Affinity.Value, sortsTexts: Boolean = true)
+    extends ColumnType
 
 /** Which Spark types each column can store, and in which form. */
 object SqliteType extends TypeRules {
@@ -72,7 +73,7 @@ object SqliteType extends TypeRules {
 }
 
 /** A column's affinity: how SQLite converts the values stored in it ("Datatypes In SQLite", 3.1). */
-private object Affinity extends Enumeration {
+private[sqlite] object Affinity extends Enumeration {
   val Integer, Text, Blob, Real, Numeric = Value
 
   /** @param strict

@@ -150,11 +150,11 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
         .left
         .map(cast => mismatch(field, table, kind.declaration, suggestion(field, cast)))
       _ <- JdbcOptions.ensure(
-        options.transport != TransportChoice.Prepared || !dialect.types.parses(field.dataType, kind))(
-        JdbcOptions.unsupported(
-          s"write the column '${field.name}' with {option:transport=prepared}",
-          s"the server must parse its texts as ${kind.declaration}, and prepared transactions copy values in binary form",
-          noTransport))
+        options.transport != TransportChoice.Prepared || !dialect.types
+          .parses(field.dataType, kind))(JdbcOptions.unsupported(
+        s"write the column '${field.name}' with {option:transport=prepared}",
+        s"the server must parse its texts as ${kind.declaration}, and prepared transactions copy values in binary form",
+        noTransport))
     } yield BoundColumn(field, column.ordinal, found, required = !found.nullable)
   }
 

@@ -47,7 +47,7 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
       val real = realPath(target)
       val allowedPaths = entries(AllowedFiles).filterNot(isUri).map(entry => realPath(Paths.get(local(entry))))
       if (allowedPaths.exists(real.startsWith(_))) real
-      else throw refused(Reference.option(option), reason, AllowedFiles, parent(path))
+      else throw refusal(Reference.option(option), reason, AllowedFiles, parent(path))
     }
   }
 
@@ -58,11 +58,11 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
         val target = normal(location)
         val allowedUris = entries(AllowedFiles).filter(isUri).flatMap(normal)
         if (!target.exists(uri => allowedUris.exists(above(_, uri))))
-          throw refused(Reference.option(option), reason, AllowedFiles, location)
+          throw refusal(Reference.option(option), reason, AllowedFiles, location)
       } else
         try file(option, local(location)): Unit
         catch {
-          case _: InvalidPathException => throw refused(Reference.option(option), reason, AllowedFiles, location)
+          case _: InvalidPathException => throw refusal(Reference.option(option), reason, AllowedFiles, location)
         }
     }
 
@@ -85,7 +85,7 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     *   what the property can do, if it is refused on every driver
     */
   def refusedProperty(name: String, danger: Option[String]): EpochalException =
-    refused(name, danger.orElse(sharedDriver).getOrElse(""), AllowedProperties, name)
+    refusal(name, danger.orElse(sharedDriver).getOrElse(""), AllowedProperties, name)
 
   /** The class loaders for classes that options name. A shared driver excludes classes that a session has brought. */
   def loaders: Seq[ClassLoader] =
@@ -109,7 +109,7 @@ final class DriverAccess(setting: String => Option[String], server: => Option[St
     restriction(list).foreach { reason =>
       val matches =
         entries(list).exists(entry => if (entry.endsWith("*")) name.startsWith(entry.dropRight(1)) else name == entry)
-      if (!matches) throw refused(option, reason, list, name)
+      if (!matches) throw refusal(option, reason, list, name)
     }
 
   private def restriction(list: String): Option[String] = sharedDriver.orElse(setting(list).map(_ => s"$list is set"))
@@ -132,7 +132,7 @@ object DriverAccess {
     try Right(body(current))
     catch { case error: EpochalException => Left(error) }
 
-  private def refused(option: String, reason: String, list: String, entry: String): EpochalException =
+  private def refusal(option: String, reason: String, list: String, entry: String): EpochalException =
     Conditions.OptionNotAllowed("option" -> option, "reason" -> reason, "setting" -> list, "entry" -> entry)
 
   private def parent(path: String): String = Option(Paths.get(path).getParent).fold(path)(_.toString)

@@ -62,10 +62,10 @@ final private[connector] class ReceivedReader(
       frame = ByteBuffer.wrap(new Array[Byte](size))
       frame.array
     }
-    slice.foreach { wanted =>
-      (0 until wanted.skip).foreach(_ => record())
-      left = wanted.take
-      read = wanted.first
+    slice.foreach { part =>
+      (0 until part.skip).foreach(_ => record())
+      left = part.take
+      read = part.first
     }
     slice.nonEmpty
   }

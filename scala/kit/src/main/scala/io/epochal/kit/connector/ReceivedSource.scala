@@ -89,20 +89,20 @@ final private[connector] class ReceivedSupply[C](
   final private val MaxBytes = 1L << 30
 
   /** The end of an epoch that is not yet released to the receiver. */
-  private val delivered = new AtomicReference[ConnectorPosition[C]]
+  private val lastDelivered = new AtomicReference[ConnectorPosition[C]]
 
   override protected def receive(
       tail: JournalTail[ConnectorPosition[C], C],
       most: Long,
       budget: PollBudget): Boolean = {
-    Option(delivered.getAndSet(null)).foreach(released)
+    Option(lastDelivered.getAndSet(null)).foreach(released)
     var atEnd = false
     while (!atEnd && tail.available < most && !budget.spent) {
-      val wanted = math.min(most - tail.available, MaxRecords.toLong).toInt
-      val received = origin("received records")(_.receive(tail.cursor, wanted))
-      val records = received.records
-      if (records.size > wanted)
-        throw calls.invalid("receive", s"asked for $wanted records, it gave ${records.size}")
+      val limit = math.min(most - tail.available, MaxRecords.toLong).toInt
+      val batch = origin("received records")(_.receive(tail.cursor, limit))
+      val records = batch.records
+      if (records.size > limit)
+        throw calls.invalid("receive", s"asked for $limit records, it gave ${records.size}")
       tail.receive {
         if (!records.isEmpty) {
           val size = records.asScala.foldLeft(0L)(_ + _.length + 4)
@@ -112,9 +112,9 @@ final private[connector] class ReceivedSupply[C](
           tail.add(records.size, frame.array, 0, frame.capacity)
           budget.spend(frame.capacity.toLong)
         }
-        received.cursor
+        batch.cursor
       }
-      atEnd = received.atEnd
+      atEnd = batch.atEnd
     }
     report(Extent(tail.until, if (atEnd) tail.until else Long.MaxValue))
     !atEnd && budget.spent
@@ -123,7 +123,7 @@ final private[connector] class ReceivedSupply[C](
   override def release(end: ConnectorPosition[C]): Unit = {
     super.release(end)
     // One thread at a time calls the receiver: with a feed, the feed's own thread releases before it receives again.
-    if (isFed) delivered.set(end) else released(end)
+    if (isFed) lastDelivered.set(end) else released(end)
   }
 
   private def released(end: ConnectorPosition[C]): Unit =
@@ -138,7 +138,7 @@ final private[connector] class ReceivedSupply[C](
 
   override def close(): Unit = {
     super.close()
-    Option(delivered.getAndSet(null)).foreach(end => Try(released(end)))
+    Option(lastDelivered.getAndSet(null)).foreach(end => Try(released(end)))
     origin.close()
   }
 }

@@ -23,10 +23,7 @@ object PostgresColumn {
     * @return
     *   by the table's number, in the order of the columns' numbers
     */
-  def read(
-      connection: Connection,
-      columns: Sql,
-      path: Sql = Sql.raw("'{}'::name[]")): Map[Int, Seq[PostgresColumn]] =
+  def read(connection: Connection, columns: Sql, path: Sql = Sql.raw("'{}'::name[]")): Map[Int, Seq[PostgresColumn]] =
     // A modifier belongs to the innermost domain that has one, and in an array to its elements.
     of(sql"""WITH RECURSIVE levels AS (
       |  $columns

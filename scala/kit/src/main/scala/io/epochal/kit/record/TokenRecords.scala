@@ -111,11 +111,11 @@ final private[epochal] class TokenRecords(
     */
   private def namesBefore(name: String, most: Int = Int.MaxValue): Seq[String] = {
     var names = Vector.empty[String]
-    var passed = 0
+    var count = 0
     other = None
-    while (passed < most && parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
-      if (passed < TokenRecords.NamesShown) names = names :+ parser.currentName
-      passed += 1
+    while (count < most && parser.nextToken() == JsonToken.FIELD_NAME && parser.currentName != name) {
+      if (count < TokenRecords.NamesShown) names = names :+ parser.currentName
+      count += 1
       if (parser.nextToken() == JsonToken.START_ARRAY && other.isEmpty) passArray()
       else parser.skipChildren()
     }

@@ -31,11 +31,11 @@ final private[sink] class BatchCommit(target: SinkTarget, settings: SinkSettings
 
   /** A promoted server assigns the same ids to transactions of its own. */
   private def landed(transaction: SinkTransaction): Boolean = {
-    def unknown(reason: String) = CommitDoubt.unknown(target.place, Epoch, reason)
-    val committed = transaction.isCommitted.getOrElse(throw unknown("it keeps no record of the transaction"))
+    def unknownOutcome(reason: String) = CommitDoubt.unknown(target.place, Epoch, reason)
+    val isStored = transaction.isCommitted.getOrElse(throw unknownOutcome("it keeps no record of the transaction"))
     if (!server.exists(before => before.timeline.isDefined && before == transaction.server))
-      throw unknown("another server responds now, or the same one after a fail-over")
-    committed
+      throw unknownOutcome("another server responds now, or the same one after a fail-over")
+    isStored
   }
 }
 

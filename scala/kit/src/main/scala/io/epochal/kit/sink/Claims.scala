@@ -26,26 +26,26 @@ final private[sink] class Claims(sink: TransactionalSink, engine: SinkEngine) {
       run, {
         Failpoints.reach(Failpoint.BeforeClaim)
         engine.afterRun(run.runId)(sink.ended())
-        val claimed = sink.claim(run, schema)(decide(run, _))
+        val claim = sink.claim(run, schema)(decide(run, _))
         log.info(
           s"${sink.format}: run {} of sink '{}' claimed generation {} (last epoch {})",
           run.runId,
           run.sinkId,
-          Long.box(claimed.row.generation),
-          claimed.row.last.fold("none")(_.epoch.toString))
+          Long.box(claim.row.generation),
+          claim.row.last.fold("none")(_.epoch.toString))
         Failpoints.reach(Failpoint.AfterClaim)
         val mine = files
         mine.foreach(_.removeOthers())
-        ClaimedRun(claimed.row, claimed.target, mine)
+        ClaimedRun(claim.row, claim.target, mine)
       })
   }
 
-  private def decide(run: Run, found: LedgerState): Either[EpochalException, LedgerRow] = {
+  private def decide(run: Run, state: LedgerState): Either[EpochalException, LedgerRow] = {
     val settings = sink.settings
     import settings.{onLedgerEmpty, onNewQuery}
-    import found.{known, server, stored, target}
+    import state.{known, server, stored, target}
     val claim = Claim(run.sinkId, run.queryId, run.runId, target, server, onNewQuery, known, stored, onLedgerEmpty)
-    Claim.decide(claim, found.current, found.others)
+    Claim.decide(claim, state.current, state.others)
   }
 }
 

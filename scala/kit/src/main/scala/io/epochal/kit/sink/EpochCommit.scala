@@ -34,7 +34,7 @@ final private[sink] class EpochCommit(
     val outcome = target.attempt(s"the commit of epoch ${attempt.epoch}") { transaction =>
       val row = EpochCommit.row(transaction, sinkId, attempt.epoch)
       transaction.doubt
-        .resolve(attempt.epoch.toString)(landed(attempt, row, transaction))
+        .resolve(attempt.epoch.toString)(priorOutcome(attempt, row, transaction))
         .getOrElse(decide(attempt, shipment, row, transaction))
     }
     target.committed(shipment, outcome)
@@ -73,13 +73,13 @@ final private[sink] class EpochCommit(
     finally shipment.release()
     if (endsProgress) transaction.progress.foreach(_.end(next.queryId))
     Failpoints.reach(Failpoint.LedgerWritten)
-    val loaded = System.nanoTime()
+    val loadEnd = System.nanoTime()
     EpochCommit.commit(transaction)
-    EpochOutcome.Applied(loaded - start, System.nanoTime() - loaded)
+    EpochOutcome.Applied(loadEnd - start, System.nanoTime() - loadEnd)
   }
 
   /** The ledger row is locked, so the transaction whose response was lost has ended. */
-  private def landed(attempt: EpochAttempt, row: LedgerRow, transaction: SinkTransaction): Option[EpochOutcome] =
+  private def priorOutcome(attempt: EpochAttempt, row: LedgerRow, transaction: SinkTransaction): Option[EpochOutcome] =
     if (EpochDecision.landed(attempt, row).fold(throw _, identity))
       Some(
         if (settings.onLedgerEmpty == OnLedgerEmpty.Skip(attempt.epoch)) EpochOutcome.Repeated(contentDiffers = false)

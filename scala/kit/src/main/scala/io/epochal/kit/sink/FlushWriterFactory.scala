@@ -31,12 +31,12 @@ final private[sink] class FlushWriterFactory(
     starts: Array[Position])
     extends StreamingDataWriterFactory {
 
-  @transient private lazy val ended = mutable.Map.empty[Int, Ended]
+  @transient private lazy val ends = mutable.Map.empty[Int, Ended]
 
   override def createWriter(partition: Int, taskId: Long, epoch: Long): DataWriter[InternalRow] = {
-    val (from, applied) = ended.synchronized(ended.remove(partition)) match {
-      case Some(Ended(end, stored)) => (end, stored)
-      case None                     => (starts(partition), flush.applied(partition))
+    val (from, applied) = ends.synchronized(ends.remove(partition)) match {
+      case Some(Ended(end, storedEnd)) => (end, storedEnd)
+      case None                        => (starts(partition), flush.applied(partition))
     }
     if (applied.rows < from.rows) flush.lost(partition, epoch, from, applied)
     new FlushWriter(partition, epoch, from, applied)
@@ -46,7 +46,7 @@ final private[sink] class FlushWriterFactory(
   final private class FlushWriter(partition: Int, epoch: Long, from: Position, applied: Position)
       extends DataWriter[InternalRow] {
 
-    private val cursor = new PartitionCursor(from, applied, found => flush.diverged(partition, applied, found))
+    private val cursor = new PartitionCursor(from, applied, end => flush.diverged(partition, applied, end))
     private val flusher = new Flusher(partition, epoch, flush, format, settings, applied)
     private val binary = BinaryRow.converter(schema)
     private val metrics = new TaskMetrics
@@ -66,10 +66,10 @@ final private[sink] class FlushWriterFactory(
 
     override def commit(): WriterCommitMessage = {
       Failpoints.reach(Failpoint.BeforeTaskCommit)
-      val stored = flusher.finish()
+      val storedEnd = flusher.finish()
       val (end, digest) = (cursor.position, ContentDigest(rows, sum))
       val message = FlushMessage(partition, end, digest, flusher.rows, flusher.bytes, flusher.flushes)
-      ended.synchronized(ended.update(partition, Ended(end, stored)))
+      ends.synchronized(ends.update(partition, Ended(end, storedEnd)))
       Failpoints.reach(Failpoint.AfterTaskCommit)
       message
     }

@@ -46,21 +46,21 @@ final private[epochal] class SinkMetrics(format: String) {
         if (contentDiffers) warn(sinkId, attempt)
         Map("outcome" -> "repeated")
     }
-    val sent =
+    val byteCount =
       Map("badRows" -> badRows.toString, "bytes" -> shipment.bytes.toString, "encodeMs" -> millis(shipment.encodeNanos))
-    ended(sinkId, attempt, sent ++ transport ++ result)
+    ended(sinkId, attempt, byteCount ++ transport ++ result)
   }
 
   /** An epoch whose rows the tasks have stored while it ran. */
   def flushed(sinkId: String, attempt: EpochAttempt, messages: Seq[FlushMessage], commitNanos: Long): Unit = {
-    val written = messages.map(_.written).sum
-    val sent = messages.map(_.bytes).sum
-    bytes.addAndGet(sent): Unit
-    gauges.written(attempt.epoch, written, 0L)
+    val rowCount = messages.map(_.written).sum
+    val byteCount = messages.map(_.bytes).sum
+    bytes.addAndGet(byteCount): Unit
+    gauges.written(attempt.epoch, rowCount, 0L)
     val entries = Map(
-      "rowsSkipped" -> (attempt.digest.rows - written).toString,
+      "rowsSkipped" -> (attempt.digest.rows - rowCount).toString,
       "badRows" -> "0",
-      "bytes" -> sent.toString,
+      "bytes" -> byteCount.toString,
       "flushes" -> messages.map(_.flushes).sum.toString,
       "outcome" -> "applied",
       "transport" -> "flushed",
@@ -118,7 +118,7 @@ final private[epochal] class SinkGauges(more: => Map[String, Double], nanos: () 
   private val epochs = new AtomicLong
   private val rows = new AtomicLong
   private val badRows = new AtomicLong
-  private val repeated = new AtomicLong
+  private val replayCount = new AtomicLong
   private val lastEnd = new AtomicLong(nanos())
   @volatile private var epoch = Double.NaN
 
@@ -139,7 +139,7 @@ final private[epochal] class SinkGauges(more: => Map[String, Double], nanos: () 
   }
 
   /** An epoch was recognised as a replay. */
-  def replayed(): Unit = repeated.incrementAndGet(): Unit
+  def replayed(): Unit = replayCount.incrementAndGet(): Unit
 
   def ended(epoch: Long): Unit = {
     this.epoch = epoch.toDouble
@@ -150,14 +150,14 @@ final private[epochal] class SinkGauges(more: => Map[String, Double], nanos: () 
 
   def totalEpochs: Long = epochs.get
 
-  def repeatedEpochs: Long = repeated.get
+  def repeatedEpochs: Long = replayCount.get
 
   private def values: Map[String, Double] = Map(
     "epoch" -> epoch,
     "totalEpochs" -> epochs.get.toDouble,
     "totalRows" -> rows.get.toDouble,
     "totalBadRows" -> badRows.get.toDouble,
-    "repeatedEpochs" -> repeated.get.toDouble,
+    "repeatedEpochs" -> replayCount.get.toDouble,
     "secondsSinceEpoch" -> (nanos() - lastEnd.get) / 1e9
   ) ++ more
 }

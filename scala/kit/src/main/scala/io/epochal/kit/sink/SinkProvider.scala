@@ -44,10 +44,10 @@ abstract class SinkProvider[O](val group: OptionGroup) extends TableProvider wit
     if (partitioning.nonEmpty)
       throw group.unsupported("partition the rows (partitionBy)", unpartitioned._1, unpartitioned._2)
     val raw = properties.asScala.toMap
-    val checked = options(raw).fold(throw _, identity)
+    val values = options(raw).fold(throw _, identity)
     PlanRedaction.hide(group, properties)
-    val made = table(schema, checked)
+    val result = table(schema, values)
     TornFirstBatch.sweep(raw, SinkEngine.OfActiveSession.hadoop)
-    made
+    result
   }
 }

@@ -25,7 +25,7 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
     .map(directory => RowFiles(rowsBelow(directory), id.replace(':', '-')))
 
   override def createBatchWriterFactory(info: PhysicalWriteInfo): DataWriterFactory = QueryStop.guard {
-    refused.orElse(sink.refuses(WriteKind(whole, None))).foreach(throw _)
+    refusal.orElse(sink.refuses(WriteKind(whole, None))).foreach(throw _)
     try transport = chosen(target, info.numPartitions, rowFiles)
     catch {
       case error: Throwable => // Spark ends the write without another call.
@@ -35,20 +35,20 @@ final private class TransactionalBatchWrite(request: WriteRequest, whole: Boolea
     writerFactory(target, transport)
   }
 
-  private def refused: Option[EpochalException] =
+  private def refusal: Option[EpochalException] =
     if (sink.settings.sinkId.nonEmpty)
-      unsupported(
+      unsupportedMode(
         "write a batch under a {option:sinkId}",
         "a batch has no epoch by which a second write could be recognised",
         "Leave {option:sinkId} out, or use writeStream with {trigger:availableNow}.")
     else if (sink.settings.onNewQuery.replaces)
-      unsupported(
+      unsupportedMode(
         "write a batch with {option:onNewQuery=replace}",
         "a batch is not a query",
         "Leave {option:onNewQuery} out, and write with .mode(\"overwrite\").")
     else None
 
-  private def unsupported(mode: String, reason: String, suggestion: String): Option[EpochalException] =
+  private def unsupportedMode(mode: String, reason: String, suggestion: String): Option[EpochalException] =
     Some(OptionGroup.unsupported(sink.format, mode, reason, suggestion))
 
   override def useCommitCoordinator(): Boolean = false

@@ -29,8 +29,8 @@ abstract class TransactionalTable(querySchema: StructType, engine: SinkEngine)
   final override def started(queryId: String): Unit =
     for (query <- engine.runningQuery(queryId)) {
       val whole = query.outputMode == OutputMode.Complete
-      val refused = sink.refusesQuery(WriteKind(whole, Some(query.outputMode), query.trigger))
-      if (refused.orElse(sink.refusesWhole.filter(_ => whole)).isEmpty)
+      val refusal = sink.refusesQuery(WriteKind(whole, Some(query.outputMode), query.trigger))
+      if (refusal.orElse(sink.refusesWhole.filter(_ => whole)).isEmpty)
         try sink.started(Run(sink.settings.sinkId.getOrElse(queryId), queryId, query.runId), schema)
         catch {
           case error: EpochalException => Claims.log.info("{}: {}", sink.format: Any, error.getMessage)

@@ -57,14 +57,14 @@ private[epochal] object QueryMetrics {
 }
 
 final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener {
-  private var gauges = Vector.empty[Shown]
+  private var gauges = Vector.empty[Registration]
 
   def show(query: ThreadQuery, part: String, names: Iterable[String], value: String => Double): Unit = synchronized {
     remove(one => one.query.ended || one.query.runId == query.runId && one.part == part)
     val label = labelOf(query)
     val registry = new MetricRegistry
     names.foreach(name => registry.register(name, gauge(value(name))))
-    gauges :+= Shown(query, label, part, GaugeSource.register(env, s"epochal.$label.$part", registry))
+    gauges :+= Registration(query, label, part, GaugeSource.register(env, s"epochal.$label.$part", registry))
   }
 
   /** The label that all parts of a run share. */
@@ -78,7 +78,7 @@ final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener
 
   private def gauge(value: => Double): Gauge[Double] = () => Try(value).getOrElse(Double.NaN)
 
-  private def remove(which: Shown => Boolean): Unit = synchronized {
+  private def remove(which: Registration => Boolean): Unit = synchronized {
     val (removals, left) = gauges.partition(which)
     gauges = left
     removals.foreach(_.removal.run())
@@ -97,4 +97,4 @@ final private[spark] class DriverGauges(val env: SparkEnv) extends SparkListener
   * @param label
   *   of the query
   */
-final private case class Shown(query: ThreadQuery, label: String, part: String, removal: Runnable)
+final private case class Registration(query: ThreadQuery, label: String, part: String, removal: Runnable)

@@ -27,9 +27,8 @@ final class PostgresColumnSuite extends AnyFunSuite {
     val cost = kind("numeric", 3, numeric(6, 2))
       .copy(declaration = "outer!", isRequired = true, base = Some("numeric!"))
     assert(
-      PostgresColumn.of(levels) == Map(7 -> Seq(
-        PostgresColumn("a", -1, kind("int4", 1)),
-        PostgresColumn("c", -1, cost))))
+      PostgresColumn.of(levels) == Map(
+        7 -> Seq(PostgresColumn("a", -1, kind("int4", 1)), PostgresColumn("c", -1, cost))))
   }
 
   test("arrays and composites nest; one part that the server cannot send makes the whole unsendable") {

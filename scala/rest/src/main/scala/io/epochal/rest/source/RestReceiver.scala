@@ -133,9 +133,8 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
     if (broken && !endless && gap > maxGap) {
       endless = true
       val next = if (once) "This run ends; the next one continues there" else "Each poll now requests one more"
-      log.warn(
-        s"$gap pages in a row of ${options.requests.endpoint} have no records and name another page. $next. " +
-          "emptyPages (in Python empty_pages) says whether such a page is the last one (end), or all are skipped (skip).")
+      log.warn(s"$gap pages in a row of ${options.requests.endpoint} have no records and name another page. $next. " +
+        "emptyPages (in Python empty_pages) says whether such a page is the last one (end), or all are skipped (skip).")
     }
     val ends = pages.atEnd || broken && endless
     report(Extent(tail.until, if (ends) tail.until else Long.MaxValue))

@@ -101,10 +101,10 @@ final private[sink] class Flusher(
 
   private def run(): Unit =
     try {
-      var taken = take()
-      while (taken != null) {
-        flush.flush(partition, epoch, taken.encoded, stored, taken.end)
-        taken = stored(taken)
+      var buffer = take()
+      while (buffer != null) {
+        flush.flush(partition, epoch, buffer.encoded, stored, buffer.end)
+        buffer = stored(buffer)
       }
     } catch { case error: Throwable => fail(error) }
 
@@ -118,26 +118,26 @@ final private[sink] class Flusher(
       }
     if (closed) null
     else {
-      val taken = gathering
+      val buffer = gathering
       gathering = spare
-      spare = taken
+      spare = buffer
       storing = true
       due = next()
       notifyAll()
-      taken
+      buffer
     }
   }
 
   private def isDue: Boolean =
     gathering.rows > 0 && (finishing || isFull(gathering) || System.nanoTime() - due >= 0)
 
-  private def stored(taken: Buffer): Buffer = {
+  private def stored(buffer: Buffer): Buffer = {
     synchronized {
-      stored = taken.end
+      stored = buffer.end
       count += 1
-      sentRows += taken.rows
-      sentBytes += taken.bytes.size
-      taken.clear()
+      sentRows += buffer.rows
+      sentBytes += buffer.bytes.size
+      buffer.clear()
       storing = false
       notifyAll()
     }

@@ -56,7 +56,7 @@ final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch:
     *   if the row fails its epoch
     */
   def add(number: Long, row: BinaryRow, bad: BadValue): Unit = {
-    val limit = policy.limit.getOrElse(throw refused(number, bad))
+    val limit = policy.limit.getOrElse(throw refusal(number, bad))
     val reason = Reference.plain(bad.reason)
     val letter = DeadLetter(partition, number, policy.schema(bad.column).name, reason, json(row))
     if (count == 0) first = letter
@@ -69,7 +69,7 @@ final private[epochal] class TaskBadRows(policy: BadRows, partition: Int, epoch:
 
   def deadLetters: Array[DeadLetter] = letters.result()
 
-  private def refused(number: Long, bad: BadValue): EpochalException = {
+  private def refusal(number: Long, bad: BadValue): EpochalException = {
     val field = policy.schema(bad.column)
     Conditions.BadRow(
       "row" -> number,

@@ -56,10 +56,10 @@ final private class DriverOutput(transport: DriverTransport, format: RowFormat, 
     if (file == null) held(report)
     else {
       send(file.write)
-      val written = file
-      val crc = written.finish()
+      val output = file
+      val crc = output.finish()
       file = null
-      FileMessage(report, bytes, crc, written.name)
+      FileMessage(report, bytes, crc, output.name)
     }
 
   override def close(): Unit = if (file != null) file.cancel()

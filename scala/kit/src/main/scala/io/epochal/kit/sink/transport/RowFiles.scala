@@ -120,7 +120,7 @@ final private[epochal] class RowFileChunks(store: HadoopFileStore, message: File
     override def next(): (Array[Byte], Int) = reading {
       in.read(position, header.array, 0, 4)
       val length = header.getInt(0)
-      if (length <= 0 || length > in.length - position - 4) throw corrupted(s"a chunk of $length bytes at $position")
+      if (length <= 0 || length > in.length - position - 4) throw corruption(s"a chunk of $length bytes at $position")
       val chunk = new Array[Byte](length)
       in.read(position + 4, chunk, 0, length)
       crc.update(chunk, 0, length)
@@ -133,7 +133,7 @@ final private[epochal] class RowFileChunks(store: HadoopFileStore, message: File
       ended = true
       close()
       if (bytes != message.bytes || crc.getValue != message.crc)
-        throw corrupted(s"$bytes bytes with CRC32C ${crc.getValue}")
+        throw corruption(s"$bytes bytes with CRC32C ${crc.getValue}")
     }
   }
 
@@ -145,21 +145,21 @@ final private[epochal] class RowFileChunks(store: HadoopFileStore, message: File
   private def reading[A](body: => A): A =
     try body
     catch {
-      case missing: NoSuchFileException => throw lost(missing, "no such file")
-      case error: IOException           => throw lost(error, String.valueOf(error.getMessage))
+      case missing: NoSuchFileException => throw fileLost(missing, "no such file")
+      case error: IOException           => throw fileLost(error, String.valueOf(error.getMessage))
     }
 
-  private def lost(error: IOException, reason: String) = Conditions.RowFileLost.because(error)(
+  private def fileLost(error: IOException, reason: String) = Conditions.RowFileLost.because(error)(
     "partition" -> message.attempt.partition,
     "epoch" -> message.attempt.epoch,
     "file" -> message.file,
     "directory" -> store,
     "reason" -> reason)
 
-  private def corrupted(found: String) = Conditions.CommitMessageCorrupted(
+  private def corruption(problem: String) = Conditions.CommitMessageCorrupted(
     "epoch" -> message.attempt.epoch,
     "partition" -> message.attempt.partition,
-    "found" -> found,
+    "found" -> problem,
     "sent" -> s"${message.bytes} bytes with CRC32C ${message.crc}")
 
   override protected def className: String = "RowFileChunks"

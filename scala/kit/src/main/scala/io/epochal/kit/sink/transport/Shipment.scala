@@ -51,8 +51,8 @@ object Shipment {
       epoch: String,
       read: FileMessage => RowFileChunks = message => throw new IllegalStateException(s"no files: $message")
   ): Shipment = {
-    val ordered = messages.sortBy(_.attempt.partition)
-    val here = ordered.collect {
+    val byPartition = messages.sortBy(_.attempt.partition)
+    val here = byPartition.collect {
       case message: InlineMessage if !message.isWhole =>
         throw Conditions.CommitMessageCorrupted(
           "epoch" -> epoch,
@@ -66,8 +66,8 @@ object Shipment {
     Shipment(
       messages.foldLeft(ContentDigest.empty)(_ + _.digest),
       EncodedRows(here.map(_._1.stored).sum, here.map(_._1.bytes).sum, new Chained(chunks)),
-      ordered.collect { case message: BulkMessage => message },
-      ordered.flatMap(_.deadLetters),
+      byPartition.collect { case message: BulkMessage => message },
+      byPartition.flatMap(_.deadLetters),
       messages.map(_.report.encodeNanos).sum,
       chunks.collect { case file: RowFileChunks => file })
   }

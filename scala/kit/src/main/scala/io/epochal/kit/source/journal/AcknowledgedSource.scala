@@ -36,10 +36,10 @@ abstract class AcknowledgedSource[P, R <: AcknowledgedReceiver](
   private val log: Logger = LoggerFactory.getLogger(getClass)
   private var swept = false
   private var bounded = false
-  private var frozen = Option.empty[Long]
+  private var frozenRow = Option.empty[Long]
   @volatile private var current = Option.empty[R]
   private var isClosed = false
-  @volatile private var reached = Option.empty[Long]
+  @volatile private var highestRow = Option.empty[Long]
 
   final protected val faults = new JournalFaults(offsets.format, factory.source, factory.store.toString)
 
@@ -90,9 +90,9 @@ abstract class AcknowledgedSource[P, R <: AcknowledgedReceiver](
     isClosed = true
     LiveFeeds.remove(factory.store, this)
     // An interrupted stop still stops everything.
-    val interrupted = Thread.interrupted()
+    val wasInterrupted = Thread.interrupted()
     try current.foreach(_.close())
-    finally if (interrupted) Thread.currentThread.interrupt()
+    finally if (wasInterrupted) Thread.currentThread.interrupt()
   }
 
   /** New rows must not get the numbers of lost ones, which an offset of Spark's log may have. */
@@ -112,13 +112,13 @@ abstract class AcknowledgedSource[P, R <: AcknowledgedReceiver](
   protected def end(taken: AcknowledgedJournal): Unit = freeze(taken.until)
 
   /** Delivers no row from this one on. */
-  final protected def freeze(row: Long): Unit = frozen = Some(row)
+  final protected def freeze(row: Long): Unit = frozenRow = Some(row)
 
   override def available(start: P, most: Long): Long = {
     refuse(row(start))
     receiver.deliveredUntil(row(start))
-    val until = frozen.getOrElse(journal.until)
-    reached = Some(until)
+    val until = frozenRow.getOrElse(journal.until)
+    highestRow = Some(until)
     math.max(0L, math.min(most, until - row(start)))
   }
 
@@ -134,9 +134,9 @@ abstract class AcknowledgedSource[P, R <: AcknowledgedReceiver](
 
   override def rowsBefore(position: P): Long = row(position)
 
-  override def known: Option[Extent] = reached.map(row => Extent(row, row))
+  override def known: Option[Extent] = highestRow.map(row => Extent(row, row))
 
-  override def latest: Option[P] = reached.map(position)
+  override def latest: Option[P] = highestRow.map(position)
 
   override def freezeEnd(): Unit = bounded = true
 

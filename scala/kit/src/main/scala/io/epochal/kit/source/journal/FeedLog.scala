@@ -54,8 +54,8 @@ final class FeedLog(store: HadoopFileStore, source: String) {
 
   /** Claims a generation. A run that begins a feed calls it before it reads what it takes over. */
   def claim(): Unit = if (generation.isEmpty) {
-    val known = store.names().flatMap(FeedLog.parse).map(_._1).maxOption.getOrElse(0L)
-    generation = Some(Generation.claim(generations, run, known)((_, _) => ()))
+    val highest = store.names().flatMap(FeedLog.parse).map(_._1).maxOption.getOrElse(0L)
+    generation = Some(Generation.claim(generations, run, highest)((_, _) => ()))
   }
 
   /** Writes a file with what was received.
@@ -144,9 +144,9 @@ private[journal] object FeedLog {
     val (text, sum) = whole.splitAt(whole.length - CrcDigits)
     Option.when(sum == crc(text))(mapper.readTree(text)).collect {
       case fields: ObjectNode if fields.path("source").asText == source =>
-        val found = fields.path("v").asInt
-        if (found > Version)
-          throw Conditions.OffsetVersionUnsupported("format" -> name, "found" -> found, "supported" -> Version)
+        val version = fields.path("v").asInt
+        if (version > Version)
+          throw Conditions.OffsetVersionUnsupported("format" -> name, "found" -> version, "supported" -> Version)
         val end = mapper.writeValueAsString(fields.get("end"))
         Received(Segment.readAll(fields), end, Option(fields.get("failed")).map(_.asText))
     }

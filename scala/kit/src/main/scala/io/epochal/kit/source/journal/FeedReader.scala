@@ -16,7 +16,7 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
     override def hasNext: Boolean = slices.nonEmpty
     override def next(): Slice = slices.dequeue()
   })
-  private var planned = from
+  private var plannedEnd = from
   private var after = from
 
   /** The longest wait, in milliseconds: a month. */
@@ -27,7 +27,7 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
     val end = System.nanoTime() + left * 1000000L
     var found = false
     while (!found && left >= 0) {
-      view.await(planned, left).foreach(plan)
+      view.await(plannedEnd, left).foreach(plan)
       found = step()
       val nanos = end - System.nanoTime()
       left = if (nanos > 0) (nanos + 999999L) / 1000000L else -1L
@@ -43,14 +43,14 @@ final private class FeedReader(feed: FeedRows, view: FeedView, from: Long) exten
 
   /** Skips records without rows, together with those before them. */
   private def step(): Boolean = {
-    val found = rows.next()
-    after = if (found) rows.number + 1 else planned
-    found
+    val hasRow = rows.next()
+    after = if (hasRow) rows.number + 1 else plannedEnd
+    hasRow
   }
 
   private def plan(more: JournalPlan): Unit = {
     more.gaps.foreach(gap => LoggerFactory.getLogger(getClass).warn(feed.lost(gap.from, gap.until, gap.reason)))
     slices ++= more.slices
-    planned = more.until
+    plannedEnd = more.until
   }
 }

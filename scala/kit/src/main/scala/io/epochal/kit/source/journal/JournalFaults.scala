@@ -22,8 +22,8 @@ final class JournalFaults(format: String, val source: String, place: String) {
       Conditions.SourceChanged.because(damage)("found" -> owner, "expected" -> source, "sourceId" -> owner)
     case damage: JournalDamage =>
       Conditions.OffsetInvalid.because(damage)("format" -> format, "offset" -> place, "reason" -> damage.getMessage)
-    case fenced: JournalFenced => Conditions.JournalFenced.because(fenced)("source" -> source, "path" -> place)
-    case error: IOException    => unwritable(error)
+    case error: JournalFenced => Conditions.JournalFenced.because(error)("source" -> source, "path" -> place)
+    case error: IOException   => unwritable(error)
   }
 
   def unwritable(error: Throwable): EpochalException = {

@@ -51,7 +51,7 @@ final private[journal] class JournalFeed[P, C](
   private var read = positions.rows(start)
 
   /** The segments and the cursor of the last write to the log, whether it succeeded or not. */
-  private var announced = segments -> cursor
+  private var announcement = segments -> cursor
   private var failure = Option.empty[Throwable]
 
   /** Whether the cursor may differ from that of `start`. */
@@ -109,7 +109,7 @@ final private[journal] class JournalFeed[P, C](
     *   the failure that ended the feed, such as JOURNAL_FENCED
     */
   def end(row: Long): P = {
-    if (!feeding.log.isOwn) fail(fenced)
+    if (!feeding.log.isOwn) fail(fenceError)
     synchronized {
       while (last < row && failure.isEmpty) wait()
       check()
@@ -175,7 +175,7 @@ final private[journal] class JournalFeed[P, C](
         if (!isOver) {
           JournalFeed.log.warn(s"The feed has stopped receiving: $error")
           // Tasks in other processes read the failure from the log.
-          val (known, next) = synchronized(announced)
+          val (known, next) = synchronized(announcement)
           Try(announce(known, next, Some(String.valueOf(error.getMessage)))): Unit
         }
         if (isFatal) throw error
@@ -253,7 +253,7 @@ final private[journal] class JournalFeed[P, C](
     val small = synchronized(segments.filter(_.from >= namedFrom).takeRight(JournalFeed.Joined))
     if (small.size == JournalFeed.Joined && small.forall(_.bytes < JournalFeed.SmallBytes)) {
       val isOld = small.map(_.name).toSet
-      val replaced = journal.joined(small).exists { one =>
+      val isReplaced = journal.joined(small).exists { one =>
         synchronized {
           // An offset may name them by now.
           val free = small.head.from >= namedFrom
@@ -261,7 +261,7 @@ final private[journal] class JournalFeed[P, C](
           free
         }
       }
-      if (replaced) {
+      if (isReplaced) {
         announce(synchronized(segments), cursor)
         join()
       }
@@ -285,18 +285,18 @@ final private[journal] class JournalFeed[P, C](
     val end = JournalFeed.end(segments, positions.rows(base))
     val position = synchronized {
       // Set even if the write fails: the file may exist, and tasks in other processes may have read it.
-      announced = segments -> cursor
+      announcement = segments -> cursor
       positions.after(base, end - positions.rows(base), Nil, cursor)
     }
     val received = Received(segments, feeding.codec.toJson(position), failure)
-    if (!journal.writing(feeding.log.write(received))) throw fenced
+    if (!journal.writing(feeding.log.write(received))) throw fenceError
   }
 
   private def rest(): Unit = synchronized {
     if (!closed) wait(math.max(1L, feeding.pause.toMillis))
   }
 
-  private def fenced = Conditions.JournalFenced("source" -> journal.source, "path" -> journal.store)
+  private def fenceError = Conditions.JournalFenced("source" -> journal.source, "path" -> journal.store)
 }
 
 private[journal] object JournalFeed {

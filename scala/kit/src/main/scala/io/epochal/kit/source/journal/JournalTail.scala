@@ -25,7 +25,7 @@ final class JournalTail[P, C](
   private var open = Option.empty[SegmentWriter]
   private var at = known.fold(positions.cursor(start))(_.cursor)
   private var isReceiving = false
-  private var taken = Option.empty[P]
+  private var planEnd = Option.empty[P]
 
   /** The row after the last received one. */
   def until: Long = open.fold(segments.lastOption.fold(startRow)(_.until))(_.until)
@@ -71,14 +71,14 @@ final class JournalTail[P, C](
     require(!isReceiving, "the rows received last have no place where their origin is read next")
     if (open.nonEmpty) seal()
     val end = positions.after(start, rows, segments, at)
-    taken = Some(end)
+    planEnd = Some(end)
     end
   }
 
   /** The tail after the position where the next batch starts; None if this tail has not produced that position. */
   def after(position: P): Option[JournalTail[P, C]] =
     if (position == start) Some(this)
-    else if (taken.contains(position)) Some(new JournalTail(journal, position, segmentBytes = segmentBytes))
+    else if (planEnd.contains(position)) Some(new JournalTail(journal, position, segmentBytes = segmentBytes))
     else None
 
   /** Removes segments that no offset names. Segments that an offset could name stay: Spark may have logged it. */

@@ -61,7 +61,7 @@ abstract class JournalledSupply[P, C](
   final protected def report(extent: Extent): Unit = lastExtent = Some(extent)
 
   /** The start of the last poll, for all threads. */
-  @volatile private var polled = Option.empty[P]
+  @volatile private var lastPoll = Option.empty[P]
 
   /** The limit at which the last poll ended, if another poll follows. */
   private var cut = Option.empty[Long]
@@ -70,7 +70,7 @@ abstract class JournalledSupply[P, C](
   @volatile private var bounded = false
 
   /** The row after the last one that earlier runs logged; None before the first poll. */
-  private var unswept = Option.empty[Long]
+  private var pendingSweep = Option.empty[Long]
   private var swept = false
 
   /** The receive that runs ahead of the next batch. Nothing else is received meanwhile. */
@@ -101,7 +101,7 @@ abstract class JournalledSupply[P, C](
   final override def latest: Option[P] =
     for {
       extent <- known
-      start <- polled
+      start <- lastPoll
     } yield positions.at(start, extent.exists)
 
   override def partitions(start: P, end: P): Array[InputPartition] = {
@@ -124,7 +124,7 @@ abstract class JournalledSupply[P, C](
     *   the row at which the task begins
     */
   def follow(start: P): Long = {
-    polled = Some(start)
+    lastPoll = Some(start)
     feed.foreach(_.check())
     if (!feed.exists(_.holds(start))) {
       discard()
@@ -143,7 +143,7 @@ abstract class JournalledSupply[P, C](
   private def begin(start: P, feeding: Feeding[P]): JournalFeed[P, C] = {
     feeding.log.claim()
     val begun = new JournalFeed(journal, feeding, start, received(start), receive(_, _, _))
-    if (unswept.isEmpty) unswept = Some(begun.begun)
+    if (pendingSweep.isEmpty) pendingSweep = Some(begun.begun)
     begun.begin()
     LiveFeeds.add(journal.store, begun)
     begun
@@ -161,7 +161,7 @@ abstract class JournalledSupply[P, C](
   /** Spark plans offsets that it has logged: once its log has an offset of this run, no earlier run can log one. */
   private def sweep(end: P): Unit = if (!swept) {
     swept = true
-    unswept.foreach(journal.sweep(_, end, feeding.forall(_.log.isOwn)))
+    pendingSweep.foreach(journal.sweep(_, end, feeding.forall(_.log.isOwn)))
     logged(end)
   }
 
@@ -201,8 +201,8 @@ abstract class JournalledSupply[P, C](
       discard()
       new JournalTail(journal, start, received(start))
     }
-    if (unswept.isEmpty) unswept = Some(now.until)
-    polled = Some(start)
+    if (pendingSweep.isEmpty) pendingSweep = Some(now.until)
+    lastPoll = Some(start)
     tail = Some(now)
     now
   }

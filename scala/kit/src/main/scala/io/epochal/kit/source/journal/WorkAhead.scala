@@ -14,7 +14,7 @@ final class WorkAhead private[journal] (body: () => Unit) {
     */
   def await(): Unit =
     try task.get()
-    catch { case failed: ExecutionException => throw failed.getCause }
+    catch { case error: ExecutionException => throw error.getCause }
 
   /** Interrupts the task. When this returns, it has ended or will never begin. */
   def cancel(): Unit = {
