@@ -21,7 +21,7 @@ import io.epochal.kit.database.Sql
 final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, store: FileStore) {
   import CatalogWatch._
 
-  @volatile private var accepted = Option.empty[CatalogFacts]
+  @volatile private var acceptedFacts = Option.empty[CatalogFacts]
 
   /** Content of the newest file, and when it was written. */
   private var newestFile = (Option.empty[CatalogFacts], 0L)
@@ -35,13 +35,13 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
 
   /** Restores the state that the checkpoint has accepted. If there is none, or no row was read since, accepts the catalog as it is. */
   def open(connection: Connection, origin: CdcOrigin, state: ChangeState, of: Iterable[Long]): Unit = {
-    accepted = newest.map(_._2)
-    newestFile = (accepted, System.nanoTime())
-    if (accepted.isEmpty && origin.isWatched)
+    acceptedFacts = newest.map(_._2)
+    newestFile = (acceptedFacts, System.nanoTime())
+    if (acceptedFacts.isEmpty && origin.isWatched)
       throw new JournalDamage(store.toString, "the state of the catalog is missing")
-    if (accepted.isEmpty || origin.snapshot && state.last.isEmpty && state.runs.isEmpty) {
+    if (acceptedFacts.isEmpty || origin.snapshot && state.last.isEmpty && state.runs.isEmpty) {
       val now = facts(connection, origin.publication, of)
-      accept(now.copy(all = now.all ++ (if (accepted.isEmpty) lostColumns(state, now) else Nil)))
+      accept(now.copy(all = now.all ++ (if (acceptedFacts.isEmpty) lostColumns(state, now) else Nil)))
     }
   }
 
@@ -55,7 +55,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
 
   /** Whether the query reads a column of a table. */
   def reads(table: Long, column: String): Boolean =
-    tables.chosen.fold(accepted.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
+    tables.chosen.fold(acceptedFacts.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
 
   /** The columns of a table all of whose values are in the log since they were added. */
   def loggedColumns(connection: Connection, origin: CdcOrigin, table: Long): Set[String] =
@@ -70,36 +70,37 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   def ddlRefusal(origin: CdcOrigin, statement: String): Option[Option[EpochalException]] = {
     val (words, oids) = statement.split(' ').toSeq.partition(word => !word.headOption.exists(_.isDigit))
     val objects = oids.flatMap(_.split(',')).toSet
-    val files = accepted.toSeq.flatMap(_.all.filter(_.kind == "file"))
+    val files = acceptedFacts.toSeq.flatMap(_.all.filter(_.kind == "file"))
     val table = files.find(file => objects(file.id) || objects(file.subject.toString))
     Option.when(table.nonEmpty || words.exists(word => word == "PUBLICATION" || word == "TYPE")) {
-      val unlogged = table.filter(_ => words.contains(DdlTrigger.Persistence)).map { file =>
+      val logChange = table.filter(_ => words.contains(DdlTrigger.Persistence)).map { file =>
         val text = s"${file.name} was unlogged"
         CatalogChange(text, None, Sha256.hex(s"$text $statement", 4))
       }
-      refusal(origin, unlogged.toSeq)
+      refusal(origin, logChange.toSeq)
     }
   }
 
   /** The end of the log, and the error, if a change of the catalog may have hidden or changed rows. Else the catalog is accepted as it
     * is.
     *
-    * @param truncated
+    * @param truncations
     *   tables whose TRUNCATE the log has shown
     */
   def look(
       connection: Connection,
       origin: CdcOrigin,
       of: Iterable[Long],
-      truncated: Set[Long]): Option[(Long, EpochalException)] =
-    accepted.flatMap { before =>
+      truncations: Set[Long]): Option[(Long, EpochalException)] =
+    acceptedFacts.flatMap { before =>
       try {
         Sql.run(connection, s"SET lock_timeout TO $LockMillis")
         val now = facts(connection, origin.publication, of)
         val end = ServerFacts.end(connection)
         val rewritten = now
           .replaced(before)
-          .filterNot(file => truncated.contains(file.subject) || CatalogFacts.hasOldRow(connection, file, before.since))
+          .filterNot(file =>
+            truncations.contains(file.subject) || CatalogFacts.hasOldRow(connection, file, before.since))
           .map(_.id)
         val ignoresRemoval = options.onTruncate == OnTruncate.Ignore
         val changes =
@@ -129,7 +130,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   }
 
   private def facts(connection: Connection, publication: String, of: Iterable[Long]): CatalogFacts = {
-    val current = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen, accepted)
+    val current = CatalogFacts.of(connection, of.toSeq.sorted, publication, tables.chosen, acceptedFacts)
     current.copy(all =
       current.all.map(fact => if (fact.kind == "column" && !isRead(fact)) fact.copy(kind = "unread") else fact))
   }
@@ -137,10 +138,10 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   /** A column that is younger than the query is not read. */
   private def isRead(column: Fact): Boolean = tables.isSeveral || tables.chosen.fold(
     tables.only.columns.exists(_.name == column.name) ||
-      accepted.exists(_.of("column", column.subject).exists(_.id == column.id)))(_.contains(column.name))
+      acceptedFacts.exists(_.of("column", column.subject).exists(_.id == column.id)))(_.contains(column.name))
 
   private def accept(facts: CatalogFacts): Unit = {
-    accepted = Some(facts)
+    acceptedFacts = Some(facts)
     if (!newestFile._1.exists(_.all == facts.all) || System.nanoTime() - newestFile._2 > RewriteNanos) {
       val older = store.names()
       val number = older.flatMap(numberOf(_)).maxOption.fold(0L)(_ + 1)
@@ -151,7 +152,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
         file.write(content, 0, content.length)
         file.sync()
       }
-      newestFile = (accepted, System.nanoTime())
+      newestFile = (acceptedFacts, System.nanoTime())
       older.foreach(old => Try(store.delete(old)))
     }
   }

@@ -5,9 +5,9 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.cdc.change.MarkerFiles
 import io.epochal.cdc.slot.ServerFacts
-import io.epochal.kit.database.PostgresColumn
 import io.epochal.core.journal.Slice
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
+import io.epochal.kit.database.PostgresColumn
 import io.epochal.kit.source.journal.{AcknowledgedSource, FeedRows, JournalRows}
 import io.epochal.kit.store.HadoopFileStore
 

@@ -210,8 +210,8 @@ private[testkit] object StreamChecks {
     (at, rows)
   }
 
-  /** Asserts that the limit holds back 9 rows, and lets `expected` rows through after more were added. */
-  private def holdsBack(scene: StreamScene, limit: ReadLimit, more: Int, expected: Long): Unit = {
+  /** Asserts that the limit holds back 9 rows, and lets `expectedRows` rows through after more were added. */
+  private def holdsBack(scene: StreamScene, limit: ReadLimit, more: Int, expectedRows: Long): Unit = {
     scene.fixture.makeAvailable(9)
     val stream = scene.newStream()
     val start = stream.initialOffset()
@@ -219,7 +219,7 @@ private[testkit] object StreamChecks {
       Evidence.broken(s"there are 9 rows, and $limit lets a batch through to ${end.json}")
     }
     scene.fixture.makeAvailable(more)
-    Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), expected)
+    Evidence.equal(s"rows under $limit", scene.rowsBefore(stream, scene.next(stream, start, limit)), expectedRows)
   }
 
   /** Sizes of the batches, at most 10 each, that deliver 25 rows. */

@@ -29,7 +29,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
 
   /** Runs `body` on a connection in autocommit mode, and again after transient errors. */
   def sql[A](body: Connection => A): A =
-    explained(retrier.run(_ => once(body)))
+    explainErrors(retrier.run(_ => once(body)))
 
   /** The same once, with the errors of the driver. An interrupt ends the statement that runs. */
   def once[A](body: Connection => A): A =
@@ -40,7 +40,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
     Using.resource(open(LookTimeouts))(connection => Interruption.watch(connection)(body(connection)))
 
   /** Like `look`, and again after transient errors. */
-  def catalog[A](body: Connection => A): A = explained(retrier.run(_ => look(body)))
+  def catalog[A](body: Connection => A): A = explainErrors(retrier.run(_ => look(body)))
 
   /** The changes of a slot from a position on; waits while another process reads it.
     *
@@ -64,7 +64,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
           attempt()
       }
     }
-    explained(retrier.run(_ => attempt()))
+    explainErrors(retrier.run(_ => attempt()))
   }
 
   /** Lets standbys have a slot, as far as the role and the slot's reader allow: while another process reads it, the server waits. */
@@ -102,7 +102,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
       "seconds" -> user.fold("unknown")(_.seconds.toString))
   }
 
-  private def explained[A](body: => A): A =
+  private def explainErrors[A](body: => A): A =
     try body
     catch { case error: SQLException => throw explain(error) }
 

@@ -36,7 +36,7 @@ final private[cdc] class CatalogChanges(
     (publication ++ tables.flatMap(table => objects(table) ++ columnsOf(table) ++ files(table)) ++ types).distinct
   }
 
-  private def hidden(text: String, facts: Seq[Fact]): CatalogChange = {
+  private def hazard(text: String, facts: Seq[Fact]): CatalogChange = {
     val entries = facts.map(fact => s"${fact.id} ${fact.value} ${fact.mark}").sorted
     CatalogChange(text, None, Sha256.hex((text +: entries).mkString("\n"), 4))
   }
@@ -49,7 +49,7 @@ final private[cdc] class CatalogChanges(
         case Some(one) if one.id != old.id => "was dropped and created again"
         case Some(one)                     => s"was altered; it publishes ${one.value}"
       }
-      hidden(s"the publication ${old.name} $change", current)
+      hazard(s"the publication ${old.name} $change", current)
     }
   }
 
@@ -59,10 +59,10 @@ final private[cdc] class CatalogChanges(
     if (old.isEmpty || old.map(_.id).intersect(current.map(_.id)).nonEmpty || before
         .of("publication", 0)
         .map(_.id) != now.of("publication", 0).map(_.id)) Nil
-    else if (current.isEmpty) Seq(hidden(s"${old.head.name} left the publication", Nil))
+    else if (current.isEmpty) Seq(hazard(s"${old.head.name} left the publication", Nil))
     else
       Seq(
-        hidden(
+        hazard(
           s"${old.head.name} left the publication for a while, or has another row filter or list of columns in it",
           current))
   }
@@ -78,11 +78,11 @@ final private[cdc] class CatalogChanges(
         case Some(one) if !CatalogChanges.widens(column, one) => visible(s"another type of ${column.name}")
         case Some(one) =>
           Option.when(one.mark != column.mark && isRewritten)(
-            hidden(s"the values of $name.${column.name} were written again (ALTER TABLE … TYPE … USING)", Seq(one)))
+            hazard(s"the values of $name.${column.name} were written again (ALTER TABLE … TYPE … USING)", Seq(one)))
         case None if named.isEmpty => visible(s"without ${column.name}")
         case None =>
           val change = s"$name.${column.name} was dropped and added again, or got its name from another column"
-          Some(hidden(change, named.toSeq))
+          Some(hazard(change, named.toSeq))
       }
     }
   }
@@ -106,14 +106,14 @@ final private[cdc] class CatalogChanges(
       rewritten(other.id) && !one.isEmpty && !hasColumns && !isRetyped && one.mark == other.mark
     }
     val removals =
-      lostFiles.map(file => hidden(s"the partition ${file.name} was detached or dropped", Seq(file))) ++
+      lostFiles.map(file => hazard(s"the partition ${file.name} was detached or dropped", Seq(file))) ++
         truncatedFiles.map { case (_, file) =>
-          hidden(s"the rows of the partition ${file.name} were removed (TRUNCATE)", Seq(file))
+          hazard(s"the rows of the partition ${file.name} were removed (TRUNCATE)", Seq(file))
         }
     (if (ignoresRemoval) Nil else removals) ++
       newFiles.map(file =>
-        hidden(s"the partition ${file.name} was attached, and may have rows from before", Seq(file))) ++
-      moves.map { case (_, file) => hidden(s"the partition ${file.name} was detached and attached again", Seq(file)) }
+        hazard(s"the partition ${file.name} was attached, and may have rows from before", Seq(file))) ++
+      moves.map { case (_, file) => hazard(s"the partition ${file.name} was detached and attached again", Seq(file)) }
   }
 
   private def types: Seq[CatalogChange] = {
@@ -123,12 +123,12 @@ final private[cdc] class CatalogChanges(
       one <- before.of("label", subject)
       other <- now.of("label", subject).find(_.id == one.id)
       if one.value != other.value || one.mark != other.mark && !isMoved(other)
-    } yield hidden(s"the label ${one.value} of ${one.name} was renamed: it is ${other.value}", Seq(other))
+    } yield hazard(s"the label ${one.value} of ${one.name} was renamed: it is ${other.value}", Seq(other))
     val composites = for {
       subject <- stays("attribute")
       current = now.of("attribute", subject)
       if before.of("attribute", subject).map(_.copy(name = "")) != current.map(_.copy(name = ""))
-    } yield hidden(s"the composite type ${current.head.name} was altered", current)
+    } yield hazard(s"the composite type ${current.head.name} was altered", current)
     labels ++ composites
   }
 

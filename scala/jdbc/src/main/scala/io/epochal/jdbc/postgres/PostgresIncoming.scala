@@ -84,9 +84,9 @@ private[postgres] object PostgresIncoming {
   def like(table: BoundTable): String = {
     val columns = table.columns.map { bound =>
       val name = bound.column.name
-      val quoted = PostgresDialect.quote(name)
-      if (parses(bound)) s"NULL::pg_catalog.text AS $quoted"
-      else table.added.collectFirst { case (`name`, kind) => s"NULL::$kind AS $quoted" }.getOrElse(quoted)
+      val identifier = PostgresDialect.quote(name)
+      if (parses(bound)) s"NULL::pg_catalog.text AS $identifier"
+      else table.added.collectFirst { case (`name`, kind) => s"NULL::$kind AS $identifier" }.getOrElse(identifier)
     }
     val operation = table.operation.toSeq.flatMap { operation =>
       s"false AS ${PostgresDialect.quote(operation.name)}" +:

@@ -193,7 +193,7 @@ final private class PostgresMerge(
     * rows.
     */
   private def winners: String = {
-    val order = upsert.order.map(column => s"${sorted(column)} DESC NULLS LAST") ++
+    val order = upsert.order.map(column => s"${sortKey(column)} DESC NULLS LAST") ++
       upsert.operation.map(operation => quote(operation.name))
     first(s"$source AS r", order.mkString(", "))
   }
@@ -206,7 +206,7 @@ final private class PostgresMerge(
   override protected def bytes(column: String): String = s"""$column COLLATE pg_catalog."C""""
 
   /** Texts by their bytes, as Spark sorts them, regardless of the column's collation. */
-  private def sorted(column: String): String =
+  private def sortKey(column: String): String =
     if (table.columns.exists(c => c.column.name == column && PostgresTypeRules.isText(c.column.columnType)))
       s"""${quote(column)} COLLATE pg_catalog."C""""
     else quote(column)

@@ -140,8 +140,8 @@ private[postgres] object PostgresPrepared extends PostgresBulk {
 
   /** Checks that every prepared transaction is there to be committed. The tasks have counted the rows that the server stored. */
   override def load(connection: Connection, run: BulkRun, shipment: Shipment, epoch: String): Loaded = {
-    val prepared = new DecidedTransactions(connection, run).prepared.toSet
-    shipment.elsewhere.find(message => !prepared(message.place)).foreach { message =>
+    val transactions = new DecidedTransactions(connection, run).prepared.toSet
+    shipment.elsewhere.find(message => !transactions(message.place)).foreach { message =>
       throw lost(message.attempt, s"the prepared transaction ${message.place}", 0L, message.stored)
     }
     Loaded.Rows(shipment.stored, shipment.stored)

@@ -100,11 +100,11 @@ private[postgres] object SearchPath {
     rows.getString(1) -> (rows.getString(2), rows.getString(3))
 
   def equal(operators: Seq[(String, (String, String))], keys: Seq[String]): String = {
-    val found = operators.toMap
+    val byName = operators.toMap
     keys
       .map { key =>
         val column = PostgresDialect.quote(key)
-        val (operator, cast) = found.getOrElse(key, ("OPERATOR(pg_catalog.=)", ""))
+        val (operator, cast) = byName.getOrElse(key, ("OPERATOR(pg_catalog.=)", ""))
         s"t.$column$cast $operator w.$column$cast"
       }
       .mkString(" AND ")

@@ -32,11 +32,11 @@ private[postgres] object TrustedTables {
     val (problem, remedy) = (Kinds.get(rows.getString("kind")), Option(rows.getString("owner"))) match {
       case (Some(kind), _) =>
         (s"is $kind, where an ordinary table should be", "Find out who made it, and drop it")
-      case (None, Some(untrusted)) =>
+      case (None, Some(problem)) =>
         val ours = PostgresDialect.quote(role)
         (
-          s"belongs to the role '$untrusted', who could run code there with the rights of '$role'",
-          s"If you trust '$untrusted', set {option:trustedOwners=${NameList.render(Seq(untrusted))}}, or ALTER TABLE $table OWNER TO $ours. If not, find out why it was made, and put it aside: ALTER TABLE $table RENAME TO untrusted")
+          s"belongs to the role '$problem', who could run code there with the rights of '$role'",
+          s"If you trust '$problem', set {option:trustedOwners=${NameList.render(Seq(problem))}}, or ALTER TABLE $table OWNER TO $ours. If not, find out why it was made, and put it aside: ALTER TABLE $table RENAME TO untrusted")
       case (None, None) =>
         val trigger = rows.getString("trigger")
         (
@@ -56,7 +56,7 @@ private[postgres] object TrustedTables {
     "c" -> "a type")
 
   /** SQL condition: every member of this role has the rights of a trusted role, or can obtain them. */
-  private def trusted(role: String): Sql = Sql.raw(text"""EXISTS (SELECT FROM vouched v WHERE pg_has_role($role, v.oid, CASE
+  private def trustCondition(role: String): Sql = Sql.raw(text"""EXISTS (SELECT FROM vouched v WHERE pg_has_role($role, v.oid, CASE
        |WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'USAGE, SET, MEMBER WITH ADMIN OPTION' END))""")
 
   /** Problems of the table, its partitions and its children. A trigger includes everything that it depends on: its function,
@@ -80,9 +80,9 @@ private[postgres] object TrustedTables {
        |  WHERE g.tgrelid IN (SELECT oid FROM tables) AND NOT g.tgisinternal),
        |faults AS (
        |  SELECT c.relkind AS kind, format('%I.%I', n.nspname, c.relname) AS member,
-       |    CASE WHEN NOT ${trusted("c.relowner")} THEN pg_get_userbyid(c.relowner) END AS owner,
+       |    CASE WHEN NOT ${trustCondition("c.relowner")} THEN pg_get_userbyid(c.relowner) END AS owner,
        |    (SELECT quote_ident(k.tgname) FROM code k WHERE k.tgrelid = c.oid AND k.owner IS NOT NULL
-       |      AND NOT ${trusted("k.owner")} LIMIT 1) AS trigger
+       |      AND NOT ${trustCondition("k.owner")} LIMIT 1) AS trigger
        |  FROM tables t JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace)
        |SELECT current_user AS role, member, kind, owner, trigger FROM faults
        |WHERE kind NOT IN ('r', 'p') OR owner IS NOT NULL OR trigger IS NOT NULL"""

@@ -54,7 +54,7 @@ final private[jdbc] case class CharacterSet(place: String, characters: BitSet, v
   /** Why the server cannot decode the escapes of a JSON text; null if it can. */
   def escapeProblem(base: Array[Byte], address: Long, length: Int): String = {
     val json = new String(base, (address - Memory.ARRAY_START).toInt, length, UTF_8)
-    val lacking = Escape.findAllMatchIn(json).find(found => !characters.get(Integer.parseInt(found.group(1), 16)))
+    val lacking = Escape.findAllMatchIn(json).find(escape => !characters.get(Integer.parseInt(escape.group(1), 16)))
     if (lacking.isDefined) s"an escape in its JSON is not in $place" else null
   }
 

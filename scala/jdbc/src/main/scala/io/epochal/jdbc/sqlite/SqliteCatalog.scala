@@ -75,8 +75,8 @@ private[sqlite] object SqliteCatalog extends Catalog {
     // A primary key of one column that is an alias of the rowid: SQLite generates a value for NULL.
     val alias = sql"SELECT name, type FROM pragma_table_xinfo($table, 'main') WHERE pk > 0"
       .query(connection)(rows => (rows.getString(1), rows.getString(2))) match {
-      case Seq((column, declared)) if declared.equalsIgnoreCase("INTEGER") && !withoutRowid => Some(column)
-      case _                                                                                => None
+      case Seq((column, declaration)) if declaration.equalsIgnoreCase("INTEGER") && !withoutRowid => Some(column)
+      case _                                                                                      => None
     }
     val columns =
       sql"""SELECT name, type, "notnull", dflt_value, hidden FROM pragma_table_xinfo($table, 'main') WHERE hidden <> 1"""

@@ -16,7 +16,7 @@ private[sqlite] object SqliteRules extends ValueRules {
     case FloatType  => Some((row, c) => if (row.getFloat(c).isNaN) NotANumber else null)
     case DoubleType => Some((row, c) => if (row.getDouble(c).isNaN) NotANumber else null)
     case _: StringType | _: CharType | _: VarcharType => Some(ValueCheck.text(nul))
-    case nested if SqliteType.isNested(nested) =>
+    case dataType if SqliteType.isNested(dataType) =>
       val json = new JsonColumn(column, nul)
       Some((row, _) => json.problem(row))
     case DateType                         => Some(ValueCheck.date)
@@ -67,7 +67,7 @@ private[sqlite] object SqliteRules extends ValueRules {
     case DateType         => (s, i, row, c) => s.setString(i, IsoTime.date(row.getInt(c)))
     case TimestampType    => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), "Z"))
     case TimestampNTZType => (s, i, row, c) => s.setString(i, IsoTime.timestamp(row.getLong(c), ""))
-    case nested if SqliteType.isNested(nested) =>
+    case dataType if SqliteType.isNested(dataType) =>
       val json = new JsonColumn(column, nul)
       (s, i, row, _) => s.setString(i, json.text(row))
     case other => Binder.plain(other, nul)

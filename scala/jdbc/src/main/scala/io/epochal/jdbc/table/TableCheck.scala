@@ -62,7 +62,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
         query <- queryColumns
         absent = query.stored.filter(column => find(column.into, table.columns)(_.name).isEmpty)
         _ <- distinctInCase(absent)
-        added <- all(absent)(column => declared(column.field).map(column.into -> _))
+        added <- all(absent)(column => declaration(column.field).map(column.into -> _))
         _ <- all(added.map(_._1))(nameable)
       } yield added
 
@@ -75,7 +75,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
         Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
       mode <- mode(query, columns, table)
-    } yield BoundTable(table, columns.map(identified(mode, _)), mode, options.nulCharacter)
+    } yield BoundTable(table, columns.map(withIdentity(mode, _)), mode, options.nulCharacter)
   }
 
   /** Same check for a table that is yet to be created. */
@@ -89,8 +89,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     def definition(query: QueryColumns)(column: QueryColumn): Checked[String] = {
       val field = column.field
       val kind =
-        if (query.keys.contains(column)) keyType(field.dataType).map(_ + " NOT NULL").toRight(unsupported(field))
-        else declared(field)
+        if (query.keys.contains(column)) keyType(field.dataType).map(_ + " NOT NULL").toRight(unsupportedColumn(field))
+        else declaration(field)
       kind.map(sql => s"${dialect.quote(column.into)} $sql")
     }
     for {
@@ -118,10 +118,10 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   private def nameable(name: String): Checked[Unit] =
     TableCheck.nameable(dialect, name, "{option:columnMap=query_name:shorter_name}")
 
-  private def declared(field: StructField): Checked[String] =
-    dialect.types.declare(field.dataType).toRight(unsupported(field))
+  private def declaration(field: StructField): Checked[String] =
+    dialect.types.declare(field.dataType).toRight(unsupportedColumn(field))
 
-  private def unsupported(field: StructField): EpochalException =
+  private def unsupportedColumn(field: StructField): EpochalException =
     NewTypes.unsupported(field, dialect.name)
 
   /** Refuses new columns that the database would take for one. Letters beyond ASCII are left to the database: SQLite does not
@@ -137,7 +137,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     val field = column.field
     for {
       found <- find(column.into, table.columns)(_.name).toRight(absent(Seq(column), table, query))
-      _ <- declared(field)
+      _ <- declaration(field)
       _ <- JdbcOptions.ensure(!found.generated)(
         mismatch(
           field,
@@ -228,7 +228,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       // If all columns are keys, rows must still count as stored: so the keys themselves are updated.
       val updates = if (query.updated.nonEmpty) query.updated.map(name) else if (others.isEmpty) keys else others
       for {
-        loose <- compared(keys, columns, table)
+        loose <- comparableColumn(keys, columns, table)
         _ <- all(query.order.flatMap(bound).toSeq)(o =>
           JdbcOptions.ensure(dialect.types.sorts(o.field.dataType, o.column.columnType))(unsortable(o)))
         _ <- JdbcOptions.ensure(query.operation.isEmpty || dialect.abilities.deletes)(
@@ -259,7 +259,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   /** The key columns that the database compares less strictly than Spark: none, unless accepted by the user. All indexes on these
     * columns count, since a statement that names the columns can use any of them.
     */
-  private def compared(
+  private def comparableColumn(
       keys: Seq[String],
       columns: Seq[BoundColumn],
       table: TargetTable): Checked[Map[String, String]] = {
@@ -283,7 +283,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     } yield loose
   }
 
-  private def identified(mode: WriteMode, column: BoundColumn): BoundColumn = mode match {
+  private def withIdentity(mode: WriteMode, column: BoundColumn): BoundColumn = mode match {
     case upsert: WriteMode.Upsert =>
       val isKey = upsert.keys.contains(column.column.name)
       column.copy(required = column.required || isKey, identifies = isKey || upsert.order.contains(column.column.name))

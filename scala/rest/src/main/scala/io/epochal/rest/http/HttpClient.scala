@@ -29,10 +29,7 @@ import io.epochal.kit.record.{Body, BodyProblem, TextEncoding}
 /** Sends requests with retries, within the query's budget. Connections and the [[HttpGate]] that enforces the budget are
   * shared by the JVM; this object belongs to one stream or task, which closes it. Thread-safe.
   */
-final private[epochal] class HttpClient private (
-    settings: HttpSettings,
-    counters: HttpCounters,
-    resources: HttpResources)
+final private[epochal] class HttpClient private (settings: HttpSettings, counters: HttpCounters, pool: HttpResources)
     extends AutoCloseable {
 
   /** @param share
@@ -44,7 +41,7 @@ final private[epochal] class HttpClient private (
   def this(settings: HttpSettings, counters: HttpCounters) = this(settings, counters, settings.budget)
 
   import HttpClient.log
-  import resources.{connections, credentials, gate}
+  import pool.{connections, credentials, gate}
   import settings.endpoint
 
   /** Attempts for an unreachable server on a stream's first request, unless the user has set a limit. */
@@ -70,7 +67,7 @@ final private[epochal] class HttpClient private (
   /** A client of another list on the same server, with the connections, credentials and budget of this one: it ends with
     * this one, and need not be closed.
     */
-  def at(endpoint: Endpoint): HttpClient = new HttpClient(settings.copy(endpoint = endpoint), counters, resources)
+  def at(endpoint: Endpoint): HttpClient = new HttpClient(settings.copy(endpoint = endpoint), counters, pool)
 
   /** Sends a request in the calling thread; an interrupt aborts it soon.
     *
@@ -144,7 +141,7 @@ final private[epochal] class HttpClient private (
     if (inDoubt) s"$problem; {option:encoding=ISO-8859-1} is for text in that charset" else problem
   }
 
-  override def close(): Unit = resources.close()
+  override def close(): Unit = pool.close()
 
   private def onRetry(event: RetryEvent): Unit = event.cause match {
     case failure: HttpFailure =>

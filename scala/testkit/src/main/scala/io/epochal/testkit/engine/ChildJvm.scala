@@ -133,10 +133,10 @@ private[testkit] object Victims {
         val (query, step, epoch) = Using.resource(new ObjectInputStream(Files.newInputStream(Path.of(file))))(
           _.readObject().asInstanceOf[(QuerySpec, KillStep, Long)])
         Steps.arm(query.directory, step, epoch)(report(Reached, query.directory))
-        val started: Runnable = () =>
+        val body: Runnable = () =>
           try query.start(session).awaitTermination()
           catch { case NonFatal(e) => report(Failed, query.directory, Evidence.text(e)) }
-        new DaemonThreads("epochal-testkit-query").newThread(started).start()
+        new DaemonThreads("epochal-testkit-query").newThread(body).start()
       case other => throw new IllegalArgumentException(s"not a command: $other")
     }
     Runtime.getRuntime.halt(1)

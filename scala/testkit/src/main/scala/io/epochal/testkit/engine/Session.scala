@@ -14,17 +14,17 @@ private[testkit] object Session {
       .filterNot(_.sparkContext.isStopped)
       .getOrElse {
         SparkJvm.require()
-        val made = create(master)
-        ours = Some(made)
-        made
+        val session = create(master)
+        ours = Some(session)
+        session
       }
     StepFileSystem.register(session.sparkContext.hadoopConfiguration)
     session
   }
 
   def release(): Unit = synchronized {
-    ours.foreach { made =>
-      made.stop()
+    ours.foreach { session =>
+      session.stop()
       SparkSession.clearActiveSession()
       SparkSession.clearDefaultSession()
     }

@@ -20,9 +20,9 @@ final class StepFileSystem extends RawLocalFileSystem {
       case _                        => ()
     }
     at(KillStep.BeforeOffsets, KillStep.BeforeCommitLog)
-    val done = super.rename(from, to)
+    val isRenamed = super.rename(from, to)
     at(KillStep.AfterOffsets, KillStep.AfterCommitLog)
-    done
+    isRenamed
   }
 }
 

@@ -7,20 +7,20 @@ import java.util.concurrent.{ConcurrentHashMap, CountDownLatch}
   */
 object Steps {
 
-  final private case class Armed(step: KillStep, epoch: Long, reached: () => Unit, go: CountDownLatch)
+  final private case class Pause(step: KillStep, epoch: Long, onReach: () => Unit, go: CountDownLatch)
 
-  private val armed = new ConcurrentHashMap[String, Armed]
+  private val pauses = new ConcurrentHashMap[String, Pause]
 
-  /** Makes a query pause at a step of an epoch, where `reached` is called once. */
-  private[engine] def arm(scene: String, step: KillStep, epoch: Long)(reached: => Unit): Unit =
-    armed.put(scene, Armed(step, epoch, () => reached, new CountDownLatch(1))): Unit
+  /** Makes a query pause at a step of an epoch, where `onReach` is called once. */
+  private[engine] def arm(scene: String, step: KillStep, epoch: Long)(onReach: => Unit): Unit =
+    pauses.put(scene, Pause(step, epoch, () => onReach, new CountDownLatch(1))): Unit
 
   /** Lets a paused query continue. */
-  private[engine] def go(scene: String): Unit = Option(armed.get(scene)).foreach(_.go.countDown())
+  private[engine] def go(scene: String): Unit = Option(pauses.get(scene)).foreach(_.go.countDown())
 
   /** Called at each step of each query; returns immediately unless the step is armed. */
   private[engine] def at(scene: String, step: KillStep, epoch: Long): Unit =
-    Option(armed.get(scene)).filter(one => one.step == step && one.epoch == epoch).foreach { one =>
+    Option(pauses.get(scene)).filter(one => one.step == step && one.epoch == epoch).foreach { one =>
       one.synchronized(if (one.go.getCount > 0) one.reached())
       // Ignores the interrupt of a stopping query: this process will be killed.
       while (one.go.getCount > 0)
