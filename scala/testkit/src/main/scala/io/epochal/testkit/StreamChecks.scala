@@ -161,10 +161,10 @@ private[testkit] object StreamChecks {
         Evidence.equal(s"rows of a batch of at most $most", scene.read(stream, start, end).size, math.min(most, 30))
       }
     },
-    stage.check(MinRows)(holdsBack(_, ReadLimit.minRows(10, Hour), more = 1, expected = 10)),
+    stage.check(MinRows)(holdsBack(_, ReadLimit.minRows(10, Hour), more = 1, expectedRows = 10)),
     stage.check(CompositeLimit) { scene =>
       val limit = ReadLimit.compositeLimit(Array(ReadLimit.minRows(10, Hour), ReadLimit.maxRows(12)))
-      holdsBack(scene, limit, more = 20, expected = 12)
+      holdsBack(scene, limit, more = 20, expectedRows = 12)
     },
     stage.check(AvailableNow) { scene =>
       val sizes = availableNow(scene, addedPerBatch = if (scene.fixture.endIsKnownAtStart) 0 else 5)

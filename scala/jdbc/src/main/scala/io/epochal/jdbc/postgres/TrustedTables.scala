@@ -56,7 +56,8 @@ private[postgres] object TrustedTables {
     "c" -> "a type")
 
   /** SQL condition: every member of this role has the rights of a trusted role, or can obtain them. */
-  private def trustCondition(role: String): Sql = Sql.raw(text"""EXISTS (SELECT FROM vouched v WHERE pg_has_role($role, v.oid, CASE
+  private def trustCondition(role: String): Sql =
+    Sql.raw(text"""EXISTS (SELECT FROM vouched v WHERE pg_has_role($role, v.oid, CASE
        |WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'USAGE, SET, MEMBER WITH ADMIN OPTION' END))""")
 
   /** Problems of the table, its partitions and its children. A trigger includes everything that it depends on: its function,

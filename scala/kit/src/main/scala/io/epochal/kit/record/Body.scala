@@ -161,18 +161,6 @@ final private[epochal] class Body(inMemory: Int = Int.MaxValue, partBytes: Int =
     large = None
   }
 
-  /** Calls `block` with all bytes: an array, the index of the first byte in it, and their number. */
-  def foreachBlock(block: (Array[Byte], Int, Int) => Unit): Unit = large match {
-    case None => block(array, 0, used)
-    case Some(file) =>
-      val bytes = new Array[Byte](Body.FirstSize)
-      Iterator.range(0, used, bytes.length).foreach { from =>
-        val count = math.min(bytes.length, used - from)
-        file.read(from, bytes, 0, count)
-        block(bytes, 0, count)
-      }
-  }
-
   /** Whether it is empty or ends with a line break. */
   def endsLine: Boolean = used == 0 || {
     val last = large.fold(array(used - 1)) { file =>

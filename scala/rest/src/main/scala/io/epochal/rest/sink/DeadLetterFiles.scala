@@ -10,7 +10,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 
 import io.epochal.core.error.Conditions
-import io.epochal.rest.sink.Template.jsonString
+import io.epochal.rest.sink.Template.quote
 
 /** Rejected rows as JSON lines: one file per epoch that has any, `<query id>-<epoch>.jsonl`.
   *
@@ -60,9 +60,8 @@ private[rest] object DeadLetterFiles {
 
   /** The row's own JSON is embedded as it is. */
   def line(sink: String, epoch: String, row: RefusedRow): String = {
-    val key = if (row.key.isEmpty) "null" else jsonString(row.key)
-    s"""{"sink":${jsonString(sink)},"epoch":${jsonString(
-        epoch)},"partition":${row.partition},"row":${row.row},"key":$key,""" +
-      s""""reason":${jsonString(row.reason)},"value":${row.json}}\n"""
+    val key = if (row.key.isEmpty) "null" else quote(row.key)
+    s"""{"sink":${quote(sink)},"epoch":${quote(epoch)},"partition":${row.partition},"row":${row.row},"key":$key,""" +
+      s""""reason":${quote(row.reason)},"value":${row.json}}\n"""
   }
 }

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.UUID
 
-import io.epochal.rest.sink.Template.jsonString
+import io.epochal.rest.sink.Template.quote
 
 /** Idempotency keys: UUIDs version 5 (RFC 9562: name-based, SHA-1), so that anyone can recompute them. A name is one
   * line of JSON, followed by lines with the content of the request. `docs/PROTOCOL.md` is normative.
@@ -29,20 +29,20 @@ object IdempotencyKey {
       rows: Int,
       urlValues: Seq[String]
   ): Array[Byte] = {
-    val values = urlValues.map(jsonString).mkString("[", ",", "]")
-    s"""["place",${jsonString(query)},${jsonString(epoch)},$partition,$first,$rows,$values]""".getBytes(UTF_8)
+    val values = urlValues.map(quote).mkString("[", ",", "]")
+    s"""["place",${quote(query)},${quote(epoch)},$partition,$first,$rows,$values]""".getBytes(UTF_8)
   }
 
   /** @param epoch
     *   None: rows of the same key are the same in every epoch
     */
   def byColumns(sink: String, epoch: Option[String]): Array[Byte] =
-    s"""["columns",${jsonString(sink)},${epoch.fold("null")(jsonString)}]""".getBytes(UTF_8)
+    s"""["columns",${quote(sink)},${epoch.fold("null")(quote)}]""".getBytes(UTF_8)
 
   def again(key: String, round: Int, rows: Seq[Int]): String =
-    of(digest(s"""["again",${jsonString(key)},$round,${rows.mkString("[", ",", "]")}]""".getBytes(UTF_8)))
+    of(digest(s"""["again",${quote(key)},$round,${rows.mkString("[", ",", "]")}]""".getBytes(UTF_8)))
 
-  def create(key: String): String = of(digest(s"""["create",${jsonString(key)}]""".getBytes(UTF_8)))
+  def create(key: String): String = of(digest(s"""["create",${quote(key)}]""".getBytes(UTF_8)))
 
   /** The beginning of a name; the caller appends the content. */
   def digest(head: Array[Byte]): MessageDigest = {

@@ -196,7 +196,7 @@ final private[rest] class EpochPartitions(checkpoint: String, hadoop: => Configu
     *   EPOCH_PARTITIONING_CHANGED if it had begun with other `requests`
     */
   def hold(epoch: Long, requests: String): Boolean = {
-    val line = s"""{"v":1,"requests":${Template.jsonString(requests)}}\n"""
+    val line = s"""{"v":1,"requests":${Template.quote(requests)}}\n"""
     val file = epoch.toString
     // Epochs of a run are consecutive; only its first one can be a replay.
     val known = if (last.exists(_ < epoch)) None else read(file)

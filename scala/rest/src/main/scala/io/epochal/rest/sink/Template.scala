@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.io.JsonStringEncoder
 object Template {
   import TemplatePiece._
 
-  def jsonString(text: String): String = s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
+  def quote(text: String): String = s""""${new String(JsonStringEncoder.getInstance.quoteAsString(text))}""""
 
   /** @return
     *   the form that the text should have, or its parts in order

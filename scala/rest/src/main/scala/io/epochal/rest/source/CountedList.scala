@@ -208,7 +208,7 @@ final private[rest] class CountedList(options: RestOptions) {
       state: CountedState,
       request: PageRequest,
       answer: PageAnswer): Either[EpochalException, (CountedState, PageFacts)] =
-    pageFacts(state.marks, request, answer).map { page =>
+    facts(state.marks, request, answer).map { page =>
       val now = page.total.orElse(page.totals.maxOption)
       val validator = answer.head.validator.filter(_ => requests.revalidates)
       val responses = (state.responses - request) ++ validator.map(one => request -> (one -> page))
@@ -223,10 +223,7 @@ final private[rest] class CountedList(options: RestOptions) {
   /** Whether a page has the usual size: a server with one size returns other records than a check asks for. */
   private def isUsual(request: PageRequest): Boolean = request.size == pagination.pageSize
 
-  private def pageFacts(
-      marks: ListMarks,
-      request: PageRequest,
-      answer: PageAnswer): Either[EpochalException, PageFacts] = {
+  private def facts(marks: ListMarks, request: PageRequest, answer: PageAnswer): Either[EpochalException, PageFacts] = {
     import answer.{head, scanResult}
     val records = answer.records.toLong
     val part =

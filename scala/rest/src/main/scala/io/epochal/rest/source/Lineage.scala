@@ -63,9 +63,7 @@ final private[rest] case class Level(
   private val url = Lineage.urlOf(raw)
 
   /** Without `metadataColumns`, which needs the options of the parents. */
-  private val requestOptions = raw.filterNot { case (name, _) =>
-    name.equalsIgnoreCase(RecordOptions.MetadataColumns.name)
-  }
+  private val ofLevel = raw.filterNot { case (name, _) => name.equalsIgnoreCase(RecordOptions.MetadataColumns.name) }
   private val params = family(RequestOptions.Params.prefix).toSeq.sortBy(_._1)
   private val headers = family(RequestOptions.Headers.prefix).map { case (name, text) =>
     name.toLowerCase(Locale.ROOT) -> text.trim
@@ -101,7 +99,7 @@ final private[rest] case class Level(
       .copy(
         pageCall =
           if (requests.pageCall.body.isEmpty) requests.pageCall
-          else RestOptions.single(Placeholders.fillOptions(requestOptions, values)).fold(throw _, _.requests.pageCall),
+          else RestOptions.single(Placeholders.fillOptions(ofLevel, values)).fold(throw _, _.requests.pageCall),
         params = values)
   }
 
@@ -276,10 +274,9 @@ private[rest] object Lineage extends SecretOptionList {
 
   private def checkFieldNames(names: Seq[String]): Either[EpochalException, Unit] = {
     import Placeholders.{Name, Reserved}
-    val requirement =
-      s"names of letters, digits and _, each given once, and none of ${Reserved.toSeq.sorted.mkString(", ")}"
+    val rule = s"names of letters, digits and _, each given once, and none of ${Reserved.toSeq.sorted.mkString(", ")}"
     ensure(names.forall(name => name.matches(Name) && !Reserved(name)) && names.distinct.size == names.size)(
-      RestOptions.group.invalid(ParentFields, names.mkString(", "), requirement))
+      RestOptions.group.invalid(ParentFields, names.mkString(", "), rule))
   }
 
   /** Rejects options that only the query itself has. */
@@ -327,11 +324,11 @@ private[rest] object Lineage extends SecretOptionList {
     }.toSeq: _*)
   }
 
-  private def lowerNames(specs: Seq[OptionSpec[_]]): Seq[String] = specs.map(_.name.toLowerCase(Locale.ROOT))
-  private lazy val credentials = lowerNames(AuthScheme.options)
-  private lazy val budgets = lowerNames(Seq(HttpOptions.RequestsPerSecond, HttpOptions.MaxConcurrency))
+  private def lower(specs: Seq[OptionSpec[_]]): Seq[String] = specs.map(_.name.toLowerCase(Locale.ROOT))
+  private lazy val credentials = lower(AuthScheme.options)
+  private lazy val budgets = lower(Seq(HttpOptions.RequestsPerSecond, HttpOptions.MaxConcurrency))
   private lazy val limits =
-    lowerNames(HttpOptions.all).diff(credentials :+ lowerNames(Seq(HttpOptions.IgnoreStatuses)).head)
+    lower(HttpOptions.all).diff(credentials :+ lower(Seq(HttpOptions.IgnoreStatuses)).head)
 
   private def among(names: Seq[String])(name: String): Boolean = {
     val lower = name.toLowerCase(Locale.ROOT)

@@ -139,18 +139,17 @@ object PageCall extends SecretOptionList {
           Redaction.Mask,
           "a media type with a character set that this JVM knows",
           "headers.Content-Type=application/json"))
-      _ <- ensure(unknownNames.isEmpty)(
-        conflict(pagination, s"${placeholderText(unknownNames)} in {option:requestBody}", all))
+      _ <- ensure(unknownNames.isEmpty)(conflict(pagination, s"${marks(unknownNames)} in {option:requestBody}", all))
       _ <- ensure(missing.isEmpty)(
-        conflict(pagination, s"{option:requestBody} without ${placeholderText(missing)}", requiredNames))
+        conflict(pagination, s"{option:requestBody} without ${marks(missing)}", requiredNames))
     } yield PageCall(body, contentType.getOrElse(JsonType), values.get(Method))
   }
 
-  private def placeholderText(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
+  private def marks(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
 
   private def conflict(pagination: Paging, options: String, places: Seq[String]): EpochalException =
     RestOptions.group.conflict(
       s"{option:pagination=${pagination.kind}}, $options",
       if (places.isEmpty) "Take it out: every request has the same body."
-      else s"A body that selects the page has ${placeholderText(places)}.")
+      else s"A body that selects the page has ${marks(places)}.")
 }

@@ -206,21 +206,20 @@ final private[rest] class PageChain(
     */
   private def checkEnd(delivery: Delivery): Step[Delivery] = {
     val state = delivery.state
-    val NextPage(token, deliveredCount) = state.next
+    val NextPage(token, count) = state.next
     def withProvenSize(size: Long) = delivery.copy(state = state.copy(provenSize = math.max(size, state.provenSize)))
     def records(token: Option[String]) = this.records(pagination, token, _ => false).map(_.getOrElse(0))
     pagination match {
-      case pages: CountedPages
-          if state.atEnd && pages.isShort(token, deliveredCount) && deliveredCount > state.provenSize =>
-        val after = pages.after(token, deliveredCount)
+      case pages: CountedPages if state.atEnd && pages.isShort(token, count) && count > state.provenSize =>
+        val after = pages.after(token, count)
         records(Some(after.first.toString)).flatMap {
-          case 0 => Done(withProvenSize(deliveredCount))
+          case 0 => Done(withProvenSize(count))
           case more =>
             records(token).flatMap { again =>
               val problem =
-                s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(deliveredCount, "record")}"
+                s"${Plural.of(more.toLong, "record")}, after a page with only ${Plural.of(count, "record")}"
               // The list may have grown in between.
-              Step.unless(Option.when(again <= deliveredCount)(list.errors.mismatch(after, problem))).map(_ => delivery)
+              Step.unless(Option.when(again <= count)(list.errors.mismatch(after, problem))).map(_ => delivery)
             }
         }
       case pages: CountedPages if state.atEnd && token.nonEmpty => Done(withProvenSize(pages.request(token).size))

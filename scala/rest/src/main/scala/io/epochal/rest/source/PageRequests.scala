@@ -44,11 +44,10 @@ final private[rest] class PageRequests(
 
   private def answer(call: HttpCall, skip: Option[Long], tolerates: EpochalException => Boolean): Option[PageAnswer] = {
     val body = if (skip.isEmpty) other else page.body
-    def scanBody(head: ResponseHead) =
-      if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L))
+    def read(head: ResponseHead) = if (head.notModified) ScannedPage.nothing else scan.read(body, skip.getOrElse(0L))
     try {
       val answer =
-        client.call(call, body, !contacted.get)(head => new PageAnswer(call.target, head, scanBody(head), body, scan))
+        client.call(call, body, !contacted.get)(head => new PageAnswer(call.target, head, read(head), body, scan))
       contacted.set(true)
       if (skip.nonEmpty) {
         deliveredAnswer = Some(answer)

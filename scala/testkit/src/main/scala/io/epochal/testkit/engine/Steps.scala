@@ -21,7 +21,7 @@ object Steps {
   /** Called at each step of each query; returns immediately unless the step is armed. */
   private[engine] def at(scene: String, step: KillStep, epoch: Long): Unit =
     Option(pauses.get(scene)).filter(one => one.step == step && one.epoch == epoch).foreach { one =>
-      one.synchronized(if (one.go.getCount > 0) one.reached())
+      one.synchronized(if (one.go.getCount > 0) one.onReach())
       // Ignores the interrupt of a stopping query: this process will be killed.
       while (one.go.getCount > 0)
         try one.go.await()
