@@ -26,7 +26,7 @@ final private[rest] class MemberRequests(
     extends AutoCloseable {
   private val pageSizes = lineage.levels.map(_ => new AtomicLong)
   private val contacted = new AtomicBoolean
-  private val requiredNames = lineage.levels.flatMap(_.keys).toSet
+  private val keys = lineage.levels.flatMap(_.keys).toSet
   private val mapper = new ObjectMapper(Json.trees)
 
   private var clients = IndexedSeq.empty[HttpClient]
@@ -103,10 +103,10 @@ final private[rest] class MemberRequests(
 
   private def value(list: ListRequests, name: String, pointer: String, node: JsonNode): Option[String] = {
     def isUsable =
-      !node.asText.exists(_ == MemberTable.Separator) && (!requiredNames(name) || !Unusable(node.asText)) &&
+      !node.asText.exists(_ == MemberTable.Separator) && (!keys(name) || !Unusable(node.asText)) &&
         !node.asText.contains("${")
     if (node.isValueNode && !node.isNull && isUsable) Some(node.asText)
-    else if (!requiredNames(name) && (node.isNull || node.isMissingNode)) None
+    else if (!keys(name) && (node.isNull || node.isMissingNode)) None
     else {
       val what =
         if (node.isMissingNode) "no value"

@@ -107,11 +107,11 @@ object PageCall extends SecretOptionList {
     val isGraphQl = values(PagingOptions.PaginationKind) == "graphql"
     val ofSince = Seq(SinceOptions.Body, SinceOptions.Variable).find(values.isSet(_))
     val names = body.fold(Seq.empty[String])(_.names).filterNot(ofSince.nonEmpty && _ == SinceValue)
-    val requiredNames = pagination.placeholders
-    val all = requiredNames ++ requiredNames.filter(_ == "page").map(_ => "pageSize")
+    val places = pagination.placeholders
+    val all = places ++ places.filter(_ == "page").map(_ => "pageSize")
     val unknownNames = names.filterNot(all.contains(_))
-    val fixed = names.isEmpty && !requiredNames.contains("cursor")
-    val missing = if (body.isEmpty || fixed) Nil else requiredNames.filterNot(names.contains(_))
+    val fixed = names.isEmpty && !places.contains("cursor")
+    val missing = if (body.isEmpty || fixed) Nil else places.filterNot(names.contains(_))
     for {
       _ <- values.consistent(body.isEmpty || !pagination.isByAddress)(
         s"{option:pagination=${pagination.kind}}, {option:requestBody}",
@@ -140,8 +140,7 @@ object PageCall extends SecretOptionList {
           "a media type with a character set that this JVM knows",
           "headers.Content-Type=application/json"))
       _ <- ensure(unknownNames.isEmpty)(conflict(pagination, s"${marks(unknownNames)} in {option:requestBody}", all))
-      _ <- ensure(missing.isEmpty)(
-        conflict(pagination, s"{option:requestBody} without ${marks(missing)}", requiredNames))
+      _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${marks(missing)}", places))
     } yield PageCall(body, contentType.getOrElse(JsonType), values.get(Method))
   }
 

@@ -234,11 +234,11 @@ private[rest] object PagingOptions extends SecretOptionList {
     val foreignOptions = kinds.values.flatten.toSeq.distinct.filterNot(ours.contains).filter(values.isSet(_))
     ensure(foreignOptions.isEmpty) {
 
-      val otherKinds =
+      val owners =
         kinds.collect { case (other, specs) if foreignOptions.exists(specs.contains) => other }.toSeq.sorted
       values.conflict(
         s"{option:pagination=$kind}, ${foreignOptions.map(_.reference).mkString(", ")}",
-        s"Set {option:pagination=${otherKinds.mkString(" or ")}}, or leave ${foreignOptions.map(_.reference).mkString(", ")} out.")
+        s"Set {option:pagination=${owners.mkString(" or ")}}, or leave ${foreignOptions.map(_.reference).mkString(", ")} out.")
     }
   }
 
