@@ -3,6 +3,7 @@ package io.epochal.cdc
 import java.net.{InetAddress, ServerSocket}
 import java.sql.{Connection, DriverManager}
 import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicReference
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
@@ -54,6 +55,26 @@ final class StopSuite extends CdcQueries {
       }
     }
   }
+
+  test("a stop whose interrupt was cleared ends the wait for a slot") {
+    Using.resource(new Shop) { shop =>
+      withTempDir { dir =>
+        within(shop, "INSERT INTO orders VALUES (1, 'open')") { _ =>
+          val query = start(shop.read(), "cdc_cleared", dir.toString)
+          until(query)(assert(query.status.message.contains("waits for the end of transactions")))
+          val execution = call(query, "streamingQuery")
+          val state = call(execution, "state").asInstanceOf[AtomicReference[AnyRef]]
+          val terminated = Class.forName(state.get.getClass.getName.replace("ACTIVE", "TERMINATED"))
+          state.set(terminated.getField("MODULE$").get(null))
+          call(execution, "queryExecutionThread").asInstanceOf[Thread].join(60000)
+          assert(!call(execution, "queryExecutionThread").asInstanceOf[Thread].isAlive)
+          assert(query.exception.isEmpty)
+        }
+      }
+    }
+  }
+
+  private def call(on: AnyRef, method: String): AnyRef = on.getClass.getMethod(method).invoke(on)
 
   test("a stop while a snapshot waits for a lock ends its statement", Slow) {
     Using.resource(new Shop) { shop =>

@@ -9,22 +9,24 @@ import scala.util.Try
 import org.postgresql.PGConnection
 
 import io.epochal.core.thread.DaemonThreads
+import io.epochal.kit.spark.RunningQuery
 
 /** Ends waits for the server. The driver waits although its thread is interrupted, so the server is asked to cancel the statement; if
   * that does not end it, the connection is closed.
   */
 private[slot] object Interruption {
 
-  /** Runs statements of a connection, until this thread is interrupted.
+  /** Runs statements of a connection, until this thread is interrupted or its query stops.
     *
     * @throws InterruptedException
     *   if that made a statement fail
     */
   def watch[A](connection: Connection)(body: => A): A = {
     val thread = Thread.currentThread
-    try looking(connection, thread.isInterrupted)(body)
+    val isStopping = RunningQuery.stopOfThisThread()
+    try looking(connection, thread.isInterrupted || isStopping())(body)
     catch {
-      case error: SQLException if Thread.interrupted() =>
+      case error: SQLException if Thread.interrupted() || isStopping() =>
         val stop = new InterruptedException(error.getMessage)
         stop.initCause(error)
         throw stop

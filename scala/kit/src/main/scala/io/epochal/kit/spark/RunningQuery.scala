@@ -62,8 +62,13 @@ object RunningQuery {
     Try(call(execution(queryId), "sink")).toOption.exists(_ eq sink)
 
   /** Whether the query of this thread is stopping; false in any other thread. */
-  private[spark] def stopped: Boolean =
-    idOfThisThread.exists(id => Try(!isActive(execution(id))).getOrElse(false))
+  private[spark] def stopped: Boolean = stopOfThisThread()()
+
+  /** Whether the query of this thread is stopping, callable from any thread: code below Spark may clear the interrupt of the stop. */
+  private[epochal] def stopOfThisThread(): () => Boolean =
+    idOfThisThread
+      .flatMap(id => Try(execution(id)).toOption)
+      .fold(() => false)(current => () => Try(!isActive(current)).getOrElse(false))
 
   /** Sets the query's message in its `status`, from any thread. Does nothing if this thread runs no query. */
   private[epochal] def messageOfThisThread(): String => Unit =
