@@ -15,7 +15,8 @@ from epochal.tools.output import size
 _SLOT = """SELECT s.confirmed_flush_lsn::text, (e.lsn - s.confirmed_flush_lsn)::bigint, (e.lsn - s.restart_lsn)::bigint,
   s.wal_status, s.active
 FROM pg_catalog.pg_replication_slots s CROSS JOIN pg_catalog.pg_control_system() c CROSS JOIN (SELECT
-  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END AS lsn) e
+  CASE WHEN pg_is_in_recovery() THEN GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
+    ELSE pg_current_wal_lsn() END AS lsn) e
 WHERE s.slot_name = %s AND c.system_identifier::text = %s"""
 
 

@@ -339,8 +339,8 @@ final private[cdc] class Capture(
 
   private def watchSlot(facts: Option[SlotFacts]): Unit = {
     slotFacts = facts -> System.nanoTime()
-    for (slot <- facts; most <- options.maxSlotLag if slot.retained > most)
-      throw Conditions.SlotLagExceeded("slot" -> slot.name, "retained" -> slot.retained, "limit" -> most)
+    for (slot <- facts; bytes <- slot.retained; most <- options.maxSlotLag if bytes > most)
+      throw Conditions.SlotLagExceeded("slot" -> slot.name, "retained" -> bytes, "limit" -> most)
   }
 
   private def write(frame: ChangeFrame): Unit = {

@@ -24,17 +24,17 @@ final private[cdc] case class SlotMetrics(
     isIdle: Boolean,
     committedAt: Option[Long]) {
 
-  private def lag: Option[Double] = for (facts <- slot; commitTime <- committedAt)
+  private def lag: Option[Double] = for (facts <- slot; end <- facts.end; commitTime <- committedAt)
     yield
-      if (isIdle && compareUnsigned(receivedLsn, facts.end) >= 0) 0.0
+      if (isIdle && compareUnsigned(receivedLsn, end) >= 0) 0.0
       else math.max(0.0, (facts.now - commitTime) / 1e6 + age)
 
   def metrics: Map[String, String] = {
     def bytes(of: SlotFacts => Option[Long]) = slot.flatMap(of).fold("NaN")(_.toString)
     Map(
-      "retainedWalBytes" -> bytes(facts => Some(facts.retained)),
+      "retainedWalBytes" -> bytes(_.retained),
       "safeWalBytes" -> bytes(_.safe),
-      "slotLagBytes" -> bytes(facts => Some(math.max(0L, facts.end - receivedLsn))),
+      "slotLagBytes" -> bytes(_.end.map(end => math.max(0L, end - receivedLsn))),
       "slotLagSeconds" -> SnapshotProgress.inTenths(lag.getOrElse(Double.NaN))
     ) ++ slot.map("walStatus" -> _.status)
   }

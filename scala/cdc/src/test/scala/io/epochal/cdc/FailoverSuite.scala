@@ -1,11 +1,14 @@
 package io.epochal.cdc
 
+import java.sql.DriverManager
+
 import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
 import org.scalatest.tagobjects.Slow
 import org.scalatest.time.{Millis, Minutes, Span}
 
+import io.epochal.cdc.slot.ServerFacts
 import io.epochal.core.error.{Condition, Conditions}
 import io.epochal.jdbc.{PostgresNode, PostgresServer, TestServer}
 
@@ -82,6 +85,25 @@ final class FailoverSuite extends CdcQueries {
         }
       }
     }
+  }
+
+  test("a standby that has not reached its primary yet reports the log that its slots retain") {
+    Using.Manager { use =>
+      val primary = use(node())
+      val standby = use(primary.standby("standby"))
+      standby.start()
+      standby.run("SELECT pg_create_physical_replication_slot('orders', true)")
+      primary.run("CREATE TABLE orders (id int)")
+      eventually(timeout(Span(1, Minutes)))(assert(standby.text("SELECT to_regclass('orders')") == "orders"))
+      standby.stop()
+      primary.stop()
+      standby.start()
+      // Until then pg_last_wal_receive_lsn is NULL, or the beginning of a segment.
+      val replayed = standby.text("SELECT (pg_last_wal_replay_lsn() - '0/0')::bigint").toLong
+      val connection = use(DriverManager.getConnection(standby.url))
+      assert(
+        ServerFacts.slot(connection, "orders").exists(slot => slot.retained.nonEmpty && slot.end.contains(replayed)))
+    }.get
   }
 
   test("a promoted standby that did not have the slot is refused, also once it has one of its own", Slow) {

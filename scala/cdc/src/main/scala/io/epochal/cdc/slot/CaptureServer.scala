@@ -99,7 +99,7 @@ final private[cdc] class CaptureServer(settings: ConnectionSettings, retry: Retr
       "slot" -> slot,
       "url" -> place,
       "process" -> user.fold("unknown")(_.process.toString),
-      "seconds" -> user.fold("unknown")(_.seconds.toString))
+      "seconds" -> user.flatMap(_.seconds).fold("unknown")(_.toString))
   }
 
   private def explainErrors[A](body: => A): A =

@@ -155,12 +155,14 @@ private[cdc] object Preflight {
           own.status != "lost" && own.invalidation.isEmpty)(drop),
         point(
           s"slot ${own.name}, reader",
-          own.user.fold("none")(user => s"process ${user.process} for ${user.seconds} s"),
+          own.user.fold("none")(user =>
+            s"process ${user.process} for ${user.seconds.fold("an unknown time")(_.toString + " s")}"),
           ok = true)(""),
         // The server removes what it retains beyond the limit at its next checkpoint.
         Point(
           s"slot ${own.name}, retained",
-          s"${own.retained} bytes${own.safe.fold("")(safe => s", lost after $safe more")}",
+          s"${own.retained.fold("an unknown number of")(_.toString)} bytes${own.safe.fold("")(safe =>
+              s", lost after $safe more")}",
           if (own.status == "unreserved") Warning else Fine,
           None
         )

@@ -91,7 +91,8 @@ private[cdc] object ServerFacts {
          |  (to_jsonb(s)->>'synced')::boolean AS synced,
          |  to_jsonb(s)->>'invalidation_reason' AS invalidation
          |FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid CROSS JOIN (SELECT
-         |  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END AS lsn) e
+         |  CASE WHEN pg_is_in_recovery() THEN GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
+         |    ELSE pg_current_wal_lsn() END AS lsn) e
          |WHERE s.slot_name = $name"""
       .query(connection) { rows =>
         SlotFacts(
@@ -100,14 +101,14 @@ private[cdc] object ServerFacts {
           Option(rows.getString("database")).getOrElse(""),
           Sql.long(rows, "confirmed"),
           Option(rows.getString("wal_status")).getOrElse("lost"),
-          Sql.long(rows, "active_pid").map(pid => SlotUser(pid.toInt, Sql.long(rows, "age").getOrElse(0L))),
-          rows.getLong("retained"),
+          Sql.long(rows, "active_pid").map(pid => SlotUser(pid.toInt, Sql.long(rows, "age"))),
+          Sql.long(rows, "retained"),
           Sql.long(rows, "safe_wal_size"),
           rows.getBoolean("two_phase"),
           rows.getBoolean("failover"),
           rows.getBoolean("synced"),
           Option(rows.getString("invalidation")),
-          rows.getLong("log_end"),
+          Sql.long(rows, "log_end"),
           rows.getLong("now")
         )
       }

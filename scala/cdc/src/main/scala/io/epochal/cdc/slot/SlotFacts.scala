@@ -7,9 +7,9 @@ package io.epochal.cdc.slot
   * @param status
   *   `wal_status`: `lost` if the server has removed what the slot needs
   * @param user
-  *   process and age in seconds of its connection, if someone reads it
+  *   process and age in seconds of its connection, if someone reads it; the age is None without `pg_read_all_stats`
   * @param retained
-  *   bytes of the log that the server keeps for it
+  *   bytes of the log that the server keeps for it; None: unknown
   * @param safe
   *   bytes that may still be written before the slot is lost, if that is limited
   * @param failover
@@ -17,7 +17,7 @@ package io.epochal.cdc.slot
   * @param isSynced
   *   whether the server was a standby, and has it from its primary
   * @param end
-  *   of the log
+  *   of the log; None: unknown
   * @param now
   *   the server's clock, in microseconds since 1970
   */
@@ -28,13 +28,13 @@ final private[cdc] case class SlotFacts(
     confirmed: Option[Long],
     status: String,
     user: Option[SlotUser],
-    retained: Long,
+    retained: Option[Long],
     safe: Option[Long],
     twoPhase: Boolean,
     failover: Boolean,
     isSynced: Boolean,
     invalidation: Option[String],
-    end: Long,
+    end: Option[Long],
     now: Long)
 
-final private[cdc] case class SlotUser(process: Int, seconds: Long)
+final private[cdc] case class SlotUser(process: Int, seconds: Option[Long])

@@ -120,11 +120,19 @@ final class PreflightSuite extends AnyFunSuite {
 
   test("a slot that the server is about to give up is a warning") {
     def retained(status: String, safe: Option[Long]) = Preflight
-      .check(facts.copy(slot = Some(slot.copy(status = status, retained = 9, safe = safe))), needs)
+      .check(facts.copy(slot = Some(slot.copy(status = status, retained = Some(9), safe = safe))), needs)
       .find(_.name == "slot orders, retained")
       .map(point => point.severity -> point.finding)
     assert(retained("reserved", None).contains(Severity.Fine -> "9 bytes"))
     assert(retained("unreserved", Some(5)).contains(Severity.Warning -> "9 bytes, lost after 5 more"))
+  }
+
+  test("what the server hides from the role is reported as unknown") {
+    def finding(point: String, own: SlotFacts) =
+      Preflight.check(facts.copy(slot = Some(own)), needs).find(_.name == s"slot orders, $point").map(_.finding)
+    assert(finding("reader", slot.copy(user = Some(SlotUser(7, Some(3))))).contains("process 7 for 3 s"))
+    assert(finding("reader", slot.copy(user = Some(SlotUser(7, None)))).contains("process 7 for an unknown time"))
+    assert(finding("retained", slot.copy(retained = None)).contains("an unknown number of bytes"))
   }
 
   test("only its owner can publish a table: others get the statement for the owner") {

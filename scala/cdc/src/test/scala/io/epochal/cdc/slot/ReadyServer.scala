@@ -47,12 +47,12 @@ private[cdc] object ReadyServer {
       Some(1),
       "reserved",
       None,
-      0,
+      Some(0),
       None,
       twoPhase = false,
       failover = true,
       isSynced = false,
       None,
-      end = 1,
+      end = Some(1),
       now = 0)
 }
