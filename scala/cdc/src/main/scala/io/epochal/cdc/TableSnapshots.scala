@@ -65,7 +65,10 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
     else new ContainedChanges(state.snapshot(SnapshotState.OnlyTable), locate)
 
   private def locate(target: CapturedTable, rows: Seq[Bytes], bounds: Seq[Seq[String]]): Seq[Int] = {
-    val CdcTable(table, columns) = tables.byOid(Integer.toUnsignedLong(target.relation.oid)).getOrElse(tables.only)
+    val name = target.relation.name
+    val CdcTable(table, columns) = tables
+      .byOid(Integer.toUnsignedLong(target.relation.oid))
+      .getOrElse(throw TableNames.error(s"$name was dropped or left out while its rows were read"))
     val key = TableKey.of(table, columns).getOrElse(throw Conditions.SnapshotInterrupted("table" -> table.name))
     server.look(connection => rows.grouped(MaxKeys).flatMap(key.places(connection, target, _, bounds)).toVector)
   }
