@@ -23,7 +23,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
       }
       _ <- specs
         .find(spec => spec.required && !byName.contains(spec.name))
-        .map(spec => if (OptionGroup.isCatalogTable(raw)) withoutOptions else missing(spec))
+        .map(spec => if (OptionGroup.isCatalogTable(raw) && ownValues.isEmpty) withoutOptions else missing(spec))
         .toLeft(())
     } yield new OptionValues(this, byName)
   }
@@ -39,7 +39,7 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
   /** The unknown names, and the other options. */
   private def split(raw: Map[String, String]): (Seq[String], Seq[(OptionSpec[_], String, String)]) = {
     val ours = raw.filterNot { case (name, _) =>
-      OptionGroup.belongsToSpark(name) && !knows(name) || OptionGroup.isCatalogs(name, raw)
+      OptionGroup.belongsToSpark(name, raw) && !knows(name)
     }
     ours.toSeq.sortBy(_._1).partitionMap { case (name, text) =>
       specOf(name).map(spec => (spec, name, text)).toRight(name)
@@ -75,7 +75,8 @@ final case class OptionGroup(format: String, description: String, specs: Seq[Opt
     Conditions.OptionUnknown(
       "format" -> (if (prefix.isEmpty) format else s"$format ($prefix*)"),
       "option" -> names.map(prefix + _).mkString("' or '"),
-      "suggestion" -> (if (suggestions.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
+      "suggestion" -> (if (names.exists(OptionGroup.Paths)) "Call start(), save() and load() without a path."
+                       else if (suggestions.isEmpty) s"Its options are ${specs.map(_.name).mkString(", ")}."
                        else s"Did you mean ${suggestions.map(right => s"'$prefix$right'").mkString(" and ")}?")
     )
   }
@@ -113,7 +114,10 @@ object OptionGroup {
 
   /** Options that Spark itself reads and passes to every source and sink. */
   private val sparkOwn =
-    Set("path", "paths", "checkpointlocation", "queryname", "recoverstatefuloperators", "withwatermark", "name")
+    Set("checkpointlocation", "queryname", "recoverstatefuloperators", "withwatermark", "name")
+
+  /** Options that hold the argument of `start`, `save` and `load`. */
+  private val Paths = Set("path", "paths")
 
   /** The hint for a value that is close to an allowed one. */
   private lazy val Misspelt = Conditions.OptionInvalid.withHint("Did you mean {option:<example>}?")
@@ -163,19 +167,17 @@ object OptionGroup {
   def missing(format: String, spec: OptionSpec[_], doc: String): EpochalException =
     Conditions.OptionRequired("format" -> format, "option" -> spec.name, "doc" -> doc, "example" -> spec.example)
 
-  /** Whether the key is a property of a catalog's table, which also repeats its options as `option.<name>`. */
-  private def isCatalogs(name: String, raw: Map[String, String]): Boolean = {
-    val lower = name.toLowerCase(Locale.ROOT)
-    isCatalogTable(raw) && (catalogOwn(lower) || lower.startsWith("option."))
-  }
-
   private def isCatalogTable(raw: Map[String, String]): Boolean = raw.contains("provider") && raw.contains("owner")
 
   private val catalogOwn =
     Set("provider", "owner", "location", "external", "is_managed_location", "comment", "collation", "table_type")
 
-  private def belongsToSpark(name: String): Boolean = {
+  /** Whether Spark passes the option to every format, or it is a property of a catalog's table, which also repeats its options as
+    * `option.<name>`.
+    */
+  private def belongsToSpark(name: String, raw: Map[String, String]): Boolean = {
     val lower = name.toLowerCase(Locale.ROOT)
-    sparkOwn(lower) || lower.startsWith("asyncprogresstracking") || lower.startsWith("_") || lower.startsWith("spark.")
+    sparkOwn(lower) || Seq("asyncprogresstracking", "_", "spark.").exists(lower.startsWith(_)) ||
+    isCatalogTable(raw) && (catalogOwn(lower) || Paths(lower) || lower.startsWith("option."))
   }
 }

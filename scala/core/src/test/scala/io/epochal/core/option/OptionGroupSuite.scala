@@ -50,7 +50,19 @@ final class OptionGroupSuite extends AnyFunSuite {
   }
 
   test("options that Spark itself passes to sources and sinks are not unknown") {
-    parsed("checkpointLocation" -> "x", "queryName" -> "q", "asyncProgressTrackingEnabled" -> "false", "path" -> "p")
+    parsed("checkpointLocation" -> "x", "queryName" -> "q", "asyncProgressTrackingEnabled" -> "false")
+  }
+
+  test("the argument of start(…), save(…) and load(…) is refused by a format that has no path") {
+    Seq("path" -> "orders", "paths" -> """["a","b"]""").foreach { argument =>
+      val (condition, message) = refused(argument)
+      assert(condition == Conditions.OptionUnknown)
+      assert(message.contains("Call start(), save() and load() without a path."))
+    }
+    val own = OptionGroup("files", "Files.", Seq(OptionSpec("path", OptionType.string, "where")))
+    val path = Map("path" -> "x")
+    Seq(path, path ++ Map("owner" -> "me", "provider" -> "files")).foreach(options =>
+      assert(own.parse(options).exists(_.isSet(own.specs.head))))
   }
 
   test("a value that is not of its type is rejected with the expected type") {
@@ -120,7 +132,8 @@ final class OptionGroupSuite extends AnyFunSuite {
   }
 
   test("a catalog table's other properties are not options, and are unknown without a catalog table") {
-    val catalogs = Seq("owner" -> "me", "provider" -> "test-format", "location" -> "/x", "option.pagesize" -> "7")
+    val catalogs =
+      Seq("owner" -> "me", "provider" -> "test-format", "location" -> "/x", "path" -> "/x", "option.pagesize" -> "7")
     assert(parsed(catalogs :+ ("pageSize" -> "7"): _*).get(pageSize).contains(7))
     assert(refused("owner" -> "me")._1 == Conditions.OptionUnknown)
     assert(refused("option.pagesize" -> "7")._1 == Conditions.OptionUnknown)
@@ -130,5 +143,11 @@ final class OptionGroupSuite extends AnyFunSuite {
     val made = group.parse(Map("owner" -> "me", "provider" -> "test-format"))
     assert(
       made.left.exists(error => error.condition == Conditions.ModeUnsupported && error.getMessage.contains("toTable")))
+    val incomplete = Map("owner" -> "me", "provider" -> "test-format", "pageSize" -> "7", "option.pageSize" -> "7")
+    assert(
+      group
+        .parse(incomplete)
+        .left
+        .exists(error => error.condition == Conditions.OptionRequired && error.values("option") == "url"))
   }
 }
