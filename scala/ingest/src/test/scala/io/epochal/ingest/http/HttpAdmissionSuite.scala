@@ -81,6 +81,26 @@ final class HttpAdmissionSuite extends AnyFunSuite {
     assert(current.isEmpty)
   }
 
+  test("an unreadable previous secret is dropped with one warning; the current one stays valid") {
+    val files = Seq("new", "old").map(text => Files.writeString(Files.createTempFile("token", ""), text))
+    var now = 0L
+    val options = files.map(file => Secret.InFile("bearerTokenFile", file.toString))
+    val secrets = new CurrentSecrets(options, _.getBytes(UTF_8), () => now)
+    def current = {
+      now += 6000000000L
+      secrets.read().map(new String(_, UTF_8))
+    }
+    assert(current == Seq("new", "old"))
+    Files.delete(files.last)
+    val warnings = LoggedLines.of(Level.WARN)((1 to 3).foreach(_ => assert(current == Seq("new"))))
+    assert(warnings.count(_.contains("bearerTokenFile")) == 1)
+    Files.writeString(files.last, "old")
+    assert(current == Seq("new", "old"))
+    Files.delete(files.head)
+    assert(current.isEmpty)
+    Files.delete(files.last)
+  }
+
   test("GitHub's example of a signature is valid, one of another body or secret is not") {
     // From "Validating webhook deliveries".
     val options = Map("signature" -> "github", "signatureSecret" -> "It's a Secret to Everybody")

@@ -14,7 +14,6 @@ import scala.util.{Try, Using}
 import com.fasterxml.jackson.core.JsonToken
 import org.slf4j.LoggerFactory
 
-import io.epochal.core.error.EpochalException
 import io.epochal.ingest.http.body.Problem
 import io.epochal.kit.access.Secret
 import io.epochal.kit.json.Json
@@ -94,6 +93,8 @@ final private[http] class SignatureAdmission(kind: WebhookSignature, secrets: Cu
 /** The valid secrets: the current one and, during a rotation, the previous one. They are reread after a few seconds, so a changed
   * file takes effect without a restart. `toString` does not contain them.
   *
+  * @param secrets
+  *   the current one first
   * @param sign
   *   converts a secret to the bytes that are compared
   */
@@ -105,24 +106,24 @@ final private[http] class CurrentSecrets(
   private val log = LoggerFactory.getLogger(getClass)
   private val RefreshNanos = SECONDS.toNanos(5)
 
+  @volatile private var problems = Seq.empty[String]
   @volatile private var last = (nanoTime(), readNow())
 
-  /** Empty if a secret cannot be read: then every request is refused. */
+  /** Empty if the current secret cannot be read: then every request is refused. */
   def read(): Seq[Array[Byte]] = {
     val now = nanoTime()
-    if (now - last._1 > RefreshNanos)
-      last = (
-        now,
-        try readNow()
-        catch {
-          case e: EpochalException =>
-            if (last._2.nonEmpty) log.warn(s"Every request is refused until this is fixed: ${e.problem}")
-            Nil
-        })
+    if (now - last._1 > RefreshNanos) last = (now, readNow())
     last._2
   }
 
-  private def readNow(): Seq[Array[Byte]] = secrets.map(secret => sign(secret.read()))
+  private def readNow(): Seq[Array[Byte]] = {
+    val texts = secrets.map(_.readable)
+    val effect = if (texts.head.isLeft) "Every request is refused" else "The previous secret is not accepted"
+    val unreadable = texts.flatMap(_.left.toSeq.map(_.problem))
+    unreadable.diff(problems).foreach(problem => log.warn(s"$effect until this is fixed: $problem"))
+    problems = unreadable
+    if (texts.head.isLeft) Nil else texts.flatMap(_.toSeq).map(sign)
+  }
 }
 
 /** Signature scheme of a webhook sender: which bytes of a request are signed, and where the signature is. */

@@ -8,7 +8,7 @@ import io.epochal.core.error.{EpochalException, Redaction, Reference}
 import io.epochal.core.option.{OptionSpec, OptionType, OptionValues}
 import io.epochal.kit.access.{Secret, SecretOption, SecretOptionList}
 
-/** Options for authentication: exactly one of bearer token, user with password, or webhook signature. */
+/** Options for authentication: at most one of bearer token, user with password, or webhook signature. */
 private[ingest] object AdmissionOptions extends SecretOptionList {
 
   val Token = secret("bearerToken", "Bearer token required of requests")
