@@ -109,7 +109,7 @@ final private[rest] class RestSinkRun(
 ) {
   private val sink = settings.sinkId.getOrElse(queryId)
   private lazy val order = plan.hindrance(queryId).fold(throw _, identity)
-  @volatile private var reached = false
+  @volatile private var hasResponded = false
   private var epochPartitions: EpochPartitions = _
 
   /** Whether rows are clustered and sorted by their key columns. */
@@ -143,7 +143,7 @@ final private[rest] class RestSinkRun(
     val shares = budget.shares(atATime).toArray
     // A new query under another's sinkId restarts its epochs at 0, so a row's position does not identify it there.
     val scope = KeyScope(if (shape.keys.isEmpty) queryId else sink, everyEpoch)
-    new RestWriterFactory(settings, shape, scope, shares, reached)
+    new RestWriterFactory(settings, shape, scope, shares, hasResponded)
   }
 
   /** Called once each row is accepted or rejected.
@@ -153,7 +153,7 @@ final private[rest] class RestSinkRun(
     */
   def onCommit(epoch: String, messages: Array[WriterCommitMessage]): Unit = {
     val taskMessages = Messages.of[RestTaskMessage](messages)
-    reached ||= taskMessages.exists(_.rows > 0)
+    hasResponded ||= taskMessages.exists(_.rows > 0)
     val refusals = taskMessages.sortBy(_.partition).flatMap(_.refusedRows)
     settings.deadLetters.foreach { letters =>
       if (refusals.size > letters.limit)

@@ -28,7 +28,7 @@ final private[rest] case class KeyScope(sink: String, everyEpoch: Boolean)
   *
   * @param shares
   *   of the query's budget, one per concurrent task
-  * @param reached
+  * @param hasResponded
   *   whether the server has responded to this query before
   */
 final private[rest] class RestWriterFactory(
@@ -36,7 +36,7 @@ final private[rest] class RestWriterFactory(
     shape: RequestShape,
     scope: KeyScope,
     shares: Array[HttpBudget],
-    reached: Boolean
+    hasResponded: Boolean
 ) extends StreamingDataWriterFactory
     with DataWriterFactory {
 
@@ -54,7 +54,7 @@ final private[rest] class RestWriterFactory(
       partition,
       epoch,
       shares(partition % shares.length),
-      reached,
+      hasResponded,
       settings.flushInterval.map(new FlushTimer(_)))
 }
 
@@ -77,12 +77,12 @@ final private[rest] class RestWriter(
     partition: Int,
     epoch: String,
     share: HttpBudget,
-    reached: Boolean,
+    hasResponded: Boolean,
     timer: Option[FlushTimer]
 ) extends DataWriter[InternalRow] {
 
   private val counters = new HttpCounters
-  private val sender = new RowSender(settings, counters, share, reached)
+  private val sender = new RowSender(settings, counters, share, hasResponded)
   private val keepWhole = settings.deadLetters.isDefined
   private val unsafe = BinaryRow.converter(shape.schema)
   private val encoder = new JsonRowEncoder(shape, settings.ignoreNullFields)
@@ -190,6 +190,8 @@ private[rest] class FlushTimer(interval: Duration) extends AutoCloseable {
   */
 final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extends AutoCloseable {
   private val lock = new ReentrantLock
+
+  /** The number of requests sent so far. */
   private var request = 0L
   private var failure = Option.empty[Throwable]
   @volatile private var closed = false
@@ -221,9 +223,9 @@ final private[rest] class TimedFlush(timer: FlushTimer, send: () => Unit) extend
     timer.close()
   }
 
-  private def flush(beginNanos: Long): Unit = {
+  private def flush(number: Long): Unit = {
     lock.lock()
-    try if (beginNanos == request && failure.isEmpty && !closed) send()
+    try if (number == request && failure.isEmpty && !closed) send()
     catch { case error: Throwable => failure = Some(error) }
     finally lock.unlock()
   }

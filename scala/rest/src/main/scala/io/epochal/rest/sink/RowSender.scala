@@ -9,19 +9,20 @@ import io.epochal.rest.http._
   *
   * [[HttpClient]] retries failed connections, timeouts and statuses of the whole response. This class retries single
   * rows whose result is transient (they are resent alone, under a key derived from the first one), and 409 to a request
-  * with a key: the server is still busy with the previous attempt. Of changes, the rows after such a row are resent with
+  * with a key: the server is still busy with the previous attempt. A status in `rejectStatuses` rejects the rows once no
+  * retry is left. Of changes, the rows after such a row are resent with
   * it, so that none overtakes a later change of the same row.
   *
   * @param share
   *   the task's part of the query's budget
-  * @param reached
+  * @param hasResponded
   *   whether the server has responded to this query before; if not, an unreachable server is given up soon
   */
 final private[rest] class RowSender(
     settings: RestSinkSettings,
     counters: HttpCounters,
     share: HttpBudget,
-    reached: Boolean
+    hasResponded: Boolean
 ) extends AutoCloseable {
   private val client = new HttpClient(settings.http, counters, share)
   private val deleting = settings.changes.flatMap(_.deletes).map(beside)
@@ -30,7 +31,7 @@ final private[rest] class RowSender(
   private val responses = new Body
   private val results = settings.results.map(new ResultReader(_, settings.http.retryStatuses, settings.place))
   private val keyHeader = settings.keyed
-  private var hasContact = reached
+  private var isFirstRequest = !hasResponded
 
   /** Bytes of request bodies so far; for any thread. */
   @volatile var sentBytes: Long = 0L
@@ -59,21 +60,27 @@ final private[rest] class RowSender(
       case e: EpochalException if (keyHeader || creating.nonEmpty) && isBusy(e) => Verdict.Retry
       case _                                                                    => Verdict.GiveUp
     }
-    new Retrier(settings.http.retry, classify, countRetry).run { _ =>
-      val outcome = post(batch, target, requestKey, pending).zip(pending)
-      outcome.foreach {
-        case (RowResult.Refused(why), row) => refuse(row, requestKey, why)
-        case _                             => ()
+    try
+      new Retrier(settings.http.retry, classify, countRetry).run { _ =>
+        val outcome = post(batch, target, requestKey, pending).zip(pending)
+        outcome.foreach {
+          case (RowResult.Refused(why), row) => refuse(row, requestKey, why)
+          case _                             => ()
+        }
+        val again = outcome.collect { case (RowResult.Again(why), row) => row -> why }
+        pending =
+          if (settings.changes.isEmpty) again.map(_._1).toArray
+          else outcome.dropWhile(!isAgain(_)).collect { case (result, row) if !isRefused(result) => row }.toArray
+        again.headOption.foreach { case (first, reason) =>
+          round += 1
+          if (keyHeader) requestKey = IdempotencyKey.again(key, round, pending.toSeq)
+          throw new RowsLeft(first, pending.length, reason, round)
+        }
       }
-      val again = outcome.collect { case (RowResult.Again(why), row) => row -> why }
-      pending =
-        if (settings.changes.isEmpty) again.map(_._1).toArray
-        else outcome.dropWhile(!isAgain(_)).collect { case (result, row) if !isRefused(result) => row }.toArray
-      again.headOption.foreach { case (first, reason) =>
-        round += 1
-        if (keyHeader) requestKey = IdempotencyKey.again(key, round, pending.toSeq)
-        throw new RowsLeft(first, pending.length, reason, round)
-      }
+    catch {
+      case e: EpochalException if status(e).exists(code => settings.deadLetters.exists(_.statuses.contains(code))) =>
+        val together = if (pending.length > 1) s", with ${pending.length} rows in one request" else ""
+        pending.foreach(refuse(_, requestKey, s"${e.values("status")}: ${e.values("body")}$together"))
     }
   }
 
@@ -89,8 +96,8 @@ final private[rest] class RowSender(
         successStatuses = successes,
         repeatable = keyHeader || RowSender.Idempotent(method))
       sentBytes += body.fold(0)(_.bytes.length)
-      val first = !hasContact
-      hasContact = true
+      val first = isFirstRequest
+      isFirstRequest = false
       client.call(call, responses, first) { response =>
         response.status -> results
           .fold(Seq.fill[RowResult](rows.length)(RowResult.Accepted))(_.read(response, responses, deletes))
@@ -98,19 +105,13 @@ final private[rest] class RowSender(
     }
     def create(url: RequestUrl, client: HttpClient) =
       request(client, "POST", url.template.target(target.create), IdempotencyKey.create(key), Set.empty)._2
-    try
-      if (target.deletes) {
-        val path = settings.changes.flatMap(_.deletes).get.template.target(target.values)
-        request(deleting.get, "DELETE", path, key, RowSender.Gone)._2
-      } else {
-        val missing = upsert.map(_.missing).toSet
-        val (status, response) = request(client, settings.method, settings.url.target(target.values), key, missing)
-        if (missing(status)) create(upsert.get.create, creating.get) else response
-      }
-    catch {
-      case e: EpochalException if status(e).exists(code => settings.deadLetters.exists(_.statuses.contains(code))) =>
-        val together = if (rows.length > 1) s", with ${rows.length} rows in one request" else ""
-        Seq.fill(rows.length)(RowResult.Refused(s"${e.values("status")}: ${e.values("body")}$together"))
+    if (target.deletes) {
+      val path = settings.changes.flatMap(_.deletes).get.template.target(target.values)
+      request(deleting.get, "DELETE", path, key, RowSender.Gone)._2
+    } else {
+      val missing = upsert.map(_.missing).toSet
+      val (status, response) = request(client, settings.method, settings.url.target(target.values), key, missing)
+      if (missing(status)) create(upsert.get.create, creating.get) else response
     }
   }
 

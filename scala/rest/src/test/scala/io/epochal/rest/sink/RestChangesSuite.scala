@@ -1,5 +1,6 @@
 package io.epochal.rest.sink
 
+import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.collection.mutable
@@ -166,6 +167,24 @@ final class RestChangesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       on.run(resources(on) ++ Seq("upsertStatus" -> "404", "idempotencyHeader" -> "none"): _*)
         .epoch(0, Seq(change("insert", 1L)))
       assert(on.api.requests.map(_.method) == Seq("PUT", "POST", "PUT"))
+    }
+  }
+
+  test("a creation that finds the row of its first attempt is no dead letter, even with 409 in rejectStatuses") {
+    using() { on =>
+      val statuses = Iterator(404, 409, 200)
+      on.api.intercept = _ => Some(Answer(statuses.next()))
+      val letters = Files.createTempDirectory("dead-letters")
+      val options =
+        Seq(
+          "upsertStatus" -> "404",
+          "idempotencyHeader" -> "none",
+          "rejectStatuses" -> "409",
+          "deadLetterPath" -> letters.toString)
+      on.run(resources(on) ++ options: _*).epoch(0, Seq(change("insert", 1L)))
+      assert(on.api.requests.map(_.method) == Seq("PUT", "POST", "PUT"))
+      assert(letters.toFile.list.isEmpty)
+      Files.delete(letters)
     }
   }
 

@@ -83,6 +83,22 @@ final class RestSinkFaultsSuite extends AnyFunSuite {
     }
   }
 
+  test(
+    "409 to a request with a key is retried even if it is in rejectStatuses, and rejects its rows after the last attempt") {
+    withDirectory { directory =>
+      RestSinkFixture.using() { on =>
+        val options = Seq("deadLetterPath" -> directory.toString, "rejectStatuses" -> "409", "batchSize" -> "2")
+        first(on, 409, 409)
+        on.run(options: _*).epoch(0, rows(on, 0 until 2))
+        assert(on.api.applied == Seq(0L, 1L) && letters(directory).isEmpty)
+        first(on, 409, 409, 409, 409)
+        on.run(options: _*).epoch(1, rows(on, 2 until 6))
+        assert(on.api.applied == Seq(0L, 1L, 4L, 5L))
+        assert(letters(directory).map(_.contains("409: ")) == Seq(true, true))
+      }
+    }
+  }
+
   test("401 fails at once, and shows no secret") {
     RestSinkFixture.using() { on =>
       first(on, 401)
