@@ -1,6 +1,6 @@
 package io.epochal.jdbc.generic
 
-import java.sql.{Connection, DatabaseMetaData, ResultSet}
+import java.sql.{Connection, DatabaseMetaData, ResultSet, Types}
 import java.util.Locale
 
 import scala.util.Using
@@ -81,18 +81,19 @@ private[generic] object GenericCatalog extends Catalog {
       val size = rows.getInt("COLUMN_SIZE")
       val digits = rows.getInt("DECIMAL_DIGITS")
       val scale = if (rows.wasNull) GenericType.fraction(number, size) else digits
+      // A double needs 53 binary or 15 decimal digits.
+      val isSingle = number == Types.FLOAT && size < (if (rows.getInt("NUM_PREC_RADIX") == 10) 15 else 53)
       val nullable = rows.getInt("NULLABLE") != DatabaseMetaData.columnNoNulls
       val hasDefault = rows.getString("COLUMN_DEF") != null
       val counts = rows.getString("IS_AUTOINCREMENT") == "YES"
-      val generated = rows.getString("IS_GENERATEDCOLUMN") == "YES" && !counts
       (
         entry,
         TargetColumn(
           column,
-          GenericType(typeName, number, size, scale),
+          GenericType(typeName, if (isSingle) Types.REAL else number, size, scale),
           nullable = nullable && !counts,
           filled = hasDefault || counts,
-          generated = generated))
+          generated = rows.getString("IS_GENERATEDCOLUMN") == "YES" && !counts))
     }.collect { case (entry, column) if entry == table.table => column }
 
   private def describe[A](connection: Connection, schema: String, pattern: String)(
