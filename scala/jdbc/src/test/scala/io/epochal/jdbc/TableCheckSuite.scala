@@ -94,6 +94,14 @@ final class PostgresTableCheckSuite extends TableChecks(Postgres) {
   }
 
   onSchema(
+    "the cast in the hint quotes a name that needs it",
+    new StructType().add("order `id", LongType),
+    "CREATE TABLE t (\"order `id\" INTEGER)") { f =>
+    val error = refused(Conditions.ColumnTypeMismatch)(f.newRun(query))
+    assert(error.getMessage.contains("CAST(`order ``id` AS INT)"))
+  }
+
+  onSchema(
     "an instant needs a cast to fit a timestamp without time zone",
     new StructType().add("a", TimestampType),
     "CREATE TABLE t (a TIMESTAMP)") { f =>

@@ -121,8 +121,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   private def declaration(field: StructField): Checked[String] =
     dialect.types.declare(field.dataType).toRight(unsupportedColumn(field))
 
-  private def unsupportedColumn(field: StructField): EpochalException =
-    NewTypes.unsupported(field, dialect.name)
+  private def unsupportedColumn(field: StructField): EpochalException = NewTypes.unsupported(field, dialect.name)
 
   /** Refuses new columns that the database would take for one. Letters beyond ASCII are left to the database: SQLite does not
     * fold them.
@@ -174,9 +173,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     val renames = nearest.map { case (c, name) =>
       s"ALTER TABLE ${dialect.quote(table.name)} RENAME COLUMN ${dialect.quote(name)} TO ${dialect.quote(c.into)}"
     }
-    val texts = missing.map { c =>
-      s"'${c.field.name}'" + (if (c.into == c.field.name) "" else s" as '${c.into}'")
-    }
+    val texts = missing.map(c => s"'${c.field.name}'" + (if (c.into == c.field.name) "" else s" as '${c.into}'"))
     val names = missing.map(c => s"'${c.field.name}'").mkString(", ")
     val leave = s"leave what is missing out of the query, .drop($names), or add it: ${adding(missing, table, query)}"
     Conditions.ColumnMissing(
@@ -212,7 +209,9 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     *   the type to which the query can cast it
     */
   private def suggestion(field: StructField, cast: Option[String]): String = cast match {
-    case Some(kind) => s"Cast the column in the query: CAST(${field.name} AS $kind)."
+    case Some(kind) =>
+      val name = if (field.name.matches("[A-Za-z_]\\w*")) field.name else s"`${field.name.replace("`", "``")}`"
+      s"Cast the column in the query: CAST($name AS $kind)."
     case None =>
       val kind = dialect.types.declare(field.dataType).fold("")(" to " + _)
       s"Change the type of the column in the table$kind, or leave it out of the query, .drop('${field.name}')."
