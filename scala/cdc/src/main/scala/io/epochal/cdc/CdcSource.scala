@@ -33,6 +33,13 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
     CdcPosition(0, new FirstStart(plan, factory.store.toString).create())
   }
 
+  /** The slot, unless this query has it now. */
+  override def remains(first: String): Option[String] = for {
+    other <- fromJson(first).left.toOption.flatMap(_.values.get("sourceId"))
+    slot <- CdcOffset.fromJson(other, first).toOption.map(_.origin.slot)
+    if !(options.slot.contains(slot) && other.startsWith(s"${plan.server.place}#"))
+  } yield s"The slot $slot of $other may still keep the server's log. Unless another reader needs it, drop it in that database: SELECT pg_drop_replication_slot('$slot');"
+
   override protected def segmentBytes: Long = CdcSource.SegmentBytes
 
   override protected def newReceiver(start: CdcPosition, takeOver: () => AcknowledgedJournal): Capture = {

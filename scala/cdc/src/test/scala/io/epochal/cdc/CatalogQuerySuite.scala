@@ -5,13 +5,14 @@ import java.nio.file.Files
 
 import scala.util.Using
 
+import org.apache.logging.log4j.Level
 import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
 import io.epochal.cdc.change.{CommittedTransaction, MarkerFiles}
 import io.epochal.cdc.slot.DdlTrigger
 import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.jdbc.{PostgresServer, TestServer}
-import io.epochal.support.Collected
+import io.epochal.support.{Collected, LoggedLines}
 
 /** Queries whose server changes in a way that the log does not show. */
 final class CatalogQuerySuite extends CdcQueries {
@@ -343,9 +344,20 @@ final class CatalogQuerySuite extends CdcQueries {
         val last = MarkerFiles.name(CommittedTransaction(Long.MaxValue, 1, 0, 0))
         Files.writeString(Files.createDirectories(dir.toPath.resolve("sources/0/cdc/witness")).resolve(last), last)
         val name = s"cdc_right_$starting"
-        val second = start(read(shop), name, dir.toString)
-        stopped(second) {
+        val lines = LoggedLines.of(Level.WARN) {
+          val second = start(read(shop), name, dir.toString)
           until(second)(assert(second.lastProgress != null))
+        }
+        // The statement of the warning drops the first start's slot.
+        val statements =
+          lines.filter(_.contains(wrong.name)).flatMap("SELECT pg_drop_replication_slot[^;]*".r.findFirstIn(_))
+        assert(statements.size == 1, lines)
+        val slots = s"SELECT count(*) FROM pg_replication_slots WHERE slot_name = '${wrong.name}'"
+        assert(wrong.text(slots) == "1")
+        wrong.run(statements: _*)
+        assert(wrong.text(slots) == "0")
+        val second = spark.streams.active.find(_.name == name).get
+        stopped(second) {
           shop.run("INSERT INTO orders VALUES (1, 'a')")
           until(second)(assert(Collected.of(name).map(row => (row.get(0), row.get(1))) == Seq((1, "a"))))
           shop.run("INSERT INTO orders VALUES (2, 'b')")

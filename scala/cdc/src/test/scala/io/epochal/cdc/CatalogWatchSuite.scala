@@ -127,6 +127,29 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
     }
   }
 
+  /** Labels between two others until there is no number left, `times` times: the server then numbers all of them again. */
+  private def renumbered(label: String, times: Int): Seq[String] =
+    s"ALTER TYPE mood ADD VALUE '${label}1' BEFORE '$label'" +:
+      (2 to 30 * times).map(i => s"ALTER TYPE mood ADD VALUE '$label$i' BEFORE '$label${i - 1}'")
+
+  on("labels that are numbered again twice are not taken for renamed ones") {
+    val query = new Query()
+    assert(after(query)(renumbered("glad", times = 2): _*)(query.look()).isEmpty)
+  }
+
+  on(
+    "the numbers of labels hide that one was renamed and got its name back before, and one between two that changed may seem renamed") {
+    val query = new Query()
+    val back = Seq("ALTER TYPE mood RENAME VALUE 'glad' TO 'blue'", "ALTER TYPE mood RENAME VALUE 'blue' TO 'glad'")
+    assert(after(query)(back ++ renumbered("glad", times = 1): _*)(query.look()).isEmpty)
+    val other = new Query()
+    create()
+    execute("ALTER TYPE mood ADD VALUE 'even' BEFORE 'glad'", "ALTER TYPE mood ADD VALUE 'last'")
+    other.begin()
+    execute(renumbered("last", times = 2): _*)
+    assert(other.look().exists(_.getMessage.contains("the label glad of public.mood was renamed: it is glad")))
+  }
+
   private val hidden = Seq(
     "note was dropped and added again" -> Seq("ALTER TABLE orders DROP note, ADD note varchar(10)"),
     "note was dropped and added again, or got its name from another column" -> Seq(

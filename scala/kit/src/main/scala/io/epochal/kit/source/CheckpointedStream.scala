@@ -28,7 +28,8 @@ abstract class CheckpointedStream[P] private[source] (
   private val stopped = new AtomicBoolean
   @volatile private var atEnd = Option.empty[AutoCloseable]
   private lazy val first =
-    deserializeOffset(initial.orElse(source.toJson(source.first), source.isFirstConstant, !isOfOther(_)))
+    deserializeOffset(
+      initial.orElse(source.toJson(source.first), source.isFirstConstant, !isOfOther(_), source.remains))
 
   private def isOfOther(json: String): Boolean =
     source.fromJson(json).left.exists(_.condition == Conditions.SourceChanged)

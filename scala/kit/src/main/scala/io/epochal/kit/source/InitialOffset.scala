@@ -54,10 +54,16 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     * @param fits
     *   whether a stored one belongs to this start. Another one is replaced as long as the query has logged no epoch: an earlier
     *   start may have failed before it read anything
+    * @param remains
+    *   what the start of a replaced one has left elsewhere, for the log
     * @throws io.epochal.core.error.EpochalException
     *   OFFSET_INVALID, if the file is damaged
     */
-  def orElse(first: => String, constant: Boolean = false, fits: String => Boolean = _ => true): String = {
+  def orElse(
+      first: => String,
+      constant: Boolean = false,
+      fits: String => Boolean = _ => true,
+      remains: String => Option[String] = _ => None): String = {
     val fs = file.getFileSystem(hadoop)
     def rewrite(why: String): String = {
       InitialOffset.log.warn(s"$why It is written again.")
@@ -72,7 +78,10 @@ final class InitialOffset(checkpoint: String, hadoop: Configuration, name: Strin
     try {
       val storedText = read(fs)
       if (fits(storedText) || !isUnused) storedText
-      else rewrite(s"$file is of a start with other options, which failed before anything was read.")
+      else {
+        val text = s"$file is of a start with other options, which failed before anything was read."
+        rewrite((text +: remains(storedText).toSeq).mkString(" "))
+      }
     } catch { case error: EpochalException if constant => rewrite(error.problem) }
   }
 

@@ -23,6 +23,14 @@ trait Source[P] extends PositionCodec[P] {
   /** Whether `first` is the same whenever it is called. */
   def isFirstConstant: Boolean = false
 
+  /** A sentence for the log: what an earlier start of another source has left outside of the checkpoint, if it failed before anything
+    * was read.
+    *
+    * @param first
+    *   its first position, as JSON
+    */
+  def remains(first: String): Option[String] = None
+
   /** Opens what the source holds until `supply.close`, such as a port. Called before the first batch, when the whole plan exists: if
     * planning fails, Spark stops none of the streams that it has created. A source that cannot open is opened again by the next call.
     *
