@@ -4,7 +4,7 @@ import scala.util.Try
 
 import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper}
 
-import io.epochal.kit.store.LoggedLines
+import io.epochal.kit.store.LogText
 
 /** A file of either log.
   *
@@ -13,7 +13,7 @@ import io.epochal.kit.store.LoggedLines
   * @param metadata
   *   the second line; None: it is empty or missing
   */
-final private[checkpoint] case class LogFile(log: LoggedLines, metadata: Option[JsonNode]) {
+final private[checkpoint] case class LogFile(log: LogText, metadata: Option[JsonNode]) {
 
   def number(name: String): Option[Long] =
     metadata.flatMap(node => Option(node.get(name))).filter(_.isIntegralNumber).map(_.longValue)
@@ -27,7 +27,7 @@ private[checkpoint] object LogFile {
     *   Left: why Spark could not read the file
     */
   def read(text: String, versions: Seq[String]): Either[String, LogFile] = {
-    val log = new LoggedLines(text)
+    val log = new LogText(text)
     log.lines.headOption match {
       case None                                        => Left("it is empty")
       case Some(version) if versions.contains(version) => metadata(log.settings.getOrElse("")).map(LogFile(log, _))

@@ -1,6 +1,5 @@
 package io.epochal.jdbc
 
-import java.io.File
 import java.nio.file.{Files, Path}
 import java.sql.Connection
 
@@ -23,69 +22,70 @@ final class RenewedPasswordSuite extends QuerySuite {
     test(
       s"transport=$transport: connections of a running query, its tasks and its next claim use the renewed password",
       slowIf(transport == "staged"): _*) {
-      Using.resource(PostgresServer.node().fold(TestServer.missing("postgres"), identity)) { node =>
-        withTempDir { directory =>
-          val password = directory.toPath.resolve("password")
-          node.requirePassword("loader")
-          renew(node, password, "first")
-          node.run("CREATE SCHEMA loader AUTHORIZATION loader")
-          val rows = MemoryStream[Int]
-          def start(): StreamingQuery = rows
-            .toDF()
-            .toDF("id")
-            .writeStream
-            .format("epochal-jdbc")
-            .options(
-              Map(
-                "url" -> node.url.replace("user=postgres", "user=loader"),
-                "dbtable" -> "loader.t",
-                "createTable" -> "true",
-                "transport" -> transport,
-                "passwordFile" -> password.toString,
-                "retry.maxDelay" -> "200ms",
-                "checkpointLocation" -> new File(directory, "checkpoint").getPath))
-            .start()
-          val query = start()
-          rows.addData(1, 2)
-          query.processAllAvailable()
-          renew(node, password, "second")
-          rows.addData(3, 4)
-          query.processAllAvailable()
-          query.stop()
-          renew(node, password, "third")
-          val again = start()
-          rows.addData(5, 6)
-          again.processAllAvailable()
-          again.stop()
-          assert(node.text("SELECT string_agg(id::text, ',' ORDER BY id) FROM loader.t") == "1,2,3,4,5,6")
-        }
+      withLoader { (node, password) =>
+        node.run("CREATE SCHEMA loader AUTHORIZATION loader")
+        val rows = MemoryStream[Int]
+        def start(): StreamingQuery = rows
+          .toDF()
+          .toDF("id")
+          .writeStream
+          .format("epochal-jdbc")
+          .options(
+            Map(
+              "url" -> node.url.replace("user=postgres", "user=loader"),
+              "dbtable" -> "loader.t",
+              "createTable" -> "true",
+              "transport" -> transport,
+              "passwordFile" -> password.toString,
+              "retry.maxDelay" -> "200ms",
+              "checkpointLocation" -> password.resolveSibling("checkpoint").toString))
+          .start()
+        val query = start()
+        rows.addData(1, 2)
+        query.processAllAvailable()
+        renew(node, password, "second")
+        rows.addData(3, 4)
+        query.processAllAvailable()
+        query.stop()
+        renew(node, password, "third")
+        val again = start()
+        rows.addData(5, 6)
+        again.processAllAvailable()
+        again.stop()
+        assert(node.text("SELECT string_agg(id::text, ',' ORDER BY id) FROM loader.t") == "1,2,3,4,5,6")
       }
     }
   }
 
   test("a login between the change in the database and the one of the file waits for the file") {
+    withLoader { (node, password) =>
+      node.run("ALTER ROLE loader PASSWORD 'second'")
+      val settings = ConnectionSettings(
+        node.url.replace("user=postgres", "user=loader"),
+        None,
+        Some(Secret.InFile("passwordFile", password.toString)),
+        None,
+        Map.empty)
+      @volatile var login = Option.empty[Try[Connection]]
+      val thread = new Thread(() => login = Some(Try(new LoginDataSource(settings, None, Map.empty).getConnection)))
+      thread.start()
+      eventually(timeout(30.seconds))(assert(thread.getState == Thread.State.TIMED_WAITING, login))
+      Files.writeString(password, "second\n")
+      thread.join()
+      login.get.get.close()
+    }
+  }
+
+  /** A server on which `loader` logs in with the password in a file. */
+  private def withLoader(body: (PostgresNode, Path) => Unit): Unit =
     Using.resource(PostgresServer.node().fold(TestServer.missing("postgres"), identity)) { node =>
       withTempDir { directory =>
         val password = directory.toPath.resolve("password")
         node.requirePassword("loader")
         renew(node, password, "first")
-        node.run("ALTER ROLE loader PASSWORD 'second'")
-        val settings = ConnectionSettings(
-          node.url.replace("user=postgres", "user=loader"),
-          None,
-          Some(Secret.InFile("passwordFile", password.toString)),
-          None,
-          Map.empty)
-        @volatile var login = Option.empty[Try[Connection]]
-        val thread = new Thread(() => login = Some(Try(new LoginDataSource(settings, None, Map.empty).getConnection)))
-        thread.start()
-        eventually(timeout(30.seconds))(assert(thread.getState == Thread.State.TIMED_WAITING, login))
-        Files.writeString(password, "second\n")
-        thread.join()
-        login.get.get.close()
+        body(node, password)
       }
     }
-  }
 
   /** Ends the sessions of the old password, too. */
   private def renew(node: PostgresNode, file: Path, password: String): Unit = {

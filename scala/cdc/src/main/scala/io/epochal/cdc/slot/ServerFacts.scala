@@ -45,14 +45,17 @@ private[cdc] object ServerFacts {
         raw"""SELECT current_setting('server_version_num')::int AS version, s.system_identifier::text AS system,
              |  CASE WHEN pg_is_in_recovery() THEN c.timeline_id
              |    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END AS timeline,
-             |  $End AS log_end, current_database() AS database, current_user AS role, current_setting('wal_level') AS level,
-             |  COALESCE(current_setting('effective_wal_level', true), current_setting('wal_level')) AS effective_level, pg_is_in_recovery() AS standby,
+             |  $End AS log_end,
+             |  current_database() AS database, current_user AS role, current_setting('wal_level') AS level,
+             |  COALESCE(current_setting('effective_wal_level', true), current_setting('wal_level')) AS effective_level,
+             |  pg_is_in_recovery() AS standby,
              |  (SELECT r.rolreplication OR r.rolsuper FROM pg_roles r WHERE r.rolname = current_user)
              |    OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'rds_replication' AND pg_has_role(r.oid, 'USAGE')) AS replicates,
              |  has_database_privilege(current_database(), 'CREATE') AS creates,
              |  (SELECT count(*) FROM pg_replication_slots) AS slots, current_setting('max_replication_slots')::bigint AS all_slots,
              |  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender') AS senders,
-             |  current_setting('max_wal_senders')::bigint AS all_senders, NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept,
+             |  current_setting('max_wal_senders')::bigint AS all_senders,
+             |  NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept,
              |  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE slot_type = 'physical' AND active AND NOT
              |    slot_name = ANY (regexp_split_to_array(current_setting('synchronized_standby_slots', true), '\s*,\s*')) ORDER BY 1) AS standbys
              |FROM pg_control_system() s CROSS JOIN pg_control_checkpoint() c""".stripMargin
@@ -80,10 +83,13 @@ private[cdc] object ServerFacts {
   def slot(connection: Connection, name: String): Option[SlotFacts] =
     // Columns that not all versions have are read as JSON.
     sql"""SELECT s.slot_name, s.plugin, s.database, (s.confirmed_flush_lsn - '0/0')::bigint AS confirmed,
-         |  s.wal_status, s.active_pid, s.safe_wal_size, extract(epoch FROM clock_timestamp() - a.backend_start)::bigint AS age,
-         |  (e.lsn - s.restart_lsn)::bigint AS retained, (e.lsn - '0/0')::bigint AS log_end, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
+         |  s.wal_status, s.active_pid, s.safe_wal_size,
+         |  extract(epoch FROM clock_timestamp() - a.backend_start)::bigint AS age,
+         |  (e.lsn - s.restart_lsn)::bigint AS retained, (e.lsn - '0/0')::bigint AS log_end,
+         |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
          |  (to_jsonb(s)->>'two_phase')::boolean AS two_phase, (to_jsonb(s)->>'failover')::boolean AS failover,
-         |  (to_jsonb(s)->>'synced')::boolean AS synced, to_jsonb(s)->>'invalidation_reason' AS invalidation
+         |  (to_jsonb(s)->>'synced')::boolean AS synced,
+         |  to_jsonb(s)->>'invalidation_reason' AS invalidation
          |FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid CROSS JOIN (SELECT
          |  CASE WHEN pg_is_in_recovery() THEN GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
          |    ELSE pg_current_wal_lsn() END AS lsn) e
@@ -131,7 +137,8 @@ private[cdc] object ServerFacts {
          |UNION ALL SELECT format('%s.%s', n.nspname, c.relname), NULL, '{}', false
          |FROM pg_publication p CROSS JOIN pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          |WHERE p.pubname = $publication AND NOT p.pubviaroot AND c.relkind = 'p' AND (
-         |  p.puballtables OR $isInSchema OR EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = c.oid))"""
+         |  p.puballtables OR $isInSchema OR
+         |  EXISTS (SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = c.oid))"""
       .query(connection) { rows =>
         val columns = Sql.strings(rows, "columns")
         rows.getString("name") -> PublishedTable(columns, Option(rows.getString("filter")), rows.getBoolean("listed"))
@@ -144,12 +151,16 @@ private[cdc] object ServerFacts {
     */
   def tables(connection: Connection, condition: Sql): Seq[TableFacts] =
     sql"""SELECT c.oid::bigint AS oid, n.nspname, c.relname, c.relkind::text AS kind, c.relreplident::text AS identity,
-         |  c.relpersistence = 'p' AS logged, has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable, pg_has_role(c.relowner, 'USAGE') AS owned,
+         |  c.relpersistence = 'p' AS logged,
+         |  has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
+         |  pg_has_role(c.relowner, 'USAGE') AS owned,
          |  ${keyOf(Sql.raw("i.indisprimary"))} AS key, ${keyOf(Sql.raw("i.indisreplident"))} AS identity_key,
          |  ARRAY(SELECT a.attname::text FROM pg_attribute a
          |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns,
-         |  ARRAY(SELECT quote_ident(s.nspname) FROM pg_index i CROSS JOIN LATERAL unnest(i.indclass::oid[]) WITH ORDINALITY AS k(class, place)
-         |    JOIN pg_opclass o ON o.oid = k.class JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'
+         |  ARRAY(SELECT quote_ident(s.nspname) FROM pg_index i
+         |    CROSS JOIN LATERAL unnest(i.indclass::oid[]) WITH ORDINALITY AS k(class, place)
+         |    JOIN pg_opclass o ON o.oid = k.class
+         |    JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'btree'
          |    JOIN pg_amop p ON p.amopfamily = o.opcfamily AND p.amoplefttype = o.opcintype AND p.amoprighttype = o.opcintype
          |      AND p.amopstrategy = 1
          |    JOIN pg_operator r ON r.oid = p.amopopr JOIN pg_namespace s ON s.oid = r.oprnamespace

@@ -32,11 +32,11 @@ private[postgres] object TrustedTables {
     val (problem, remedy) = (Kinds.get(rows.getString("kind")), Option(rows.getString("owner"))) match {
       case (Some(kind), _) =>
         (s"is $kind, where an ordinary table should be", "Find out who made it, and drop it")
-      case (None, Some(problem)) =>
+      case (None, Some(owner)) =>
         val ours = PostgresDialect.quote(role)
         (
-          s"belongs to the role '$problem', who could run code there with the rights of '$role'",
-          s"If you trust '$problem', set {option:trustedOwners=${NameList.render(Seq(problem))}}, or ALTER TABLE $table OWNER TO $ours. If not, find out why it was made, and put it aside: ALTER TABLE $table RENAME TO untrusted")
+          s"belongs to the role '$owner', who could run code there with the rights of '$role'",
+          s"If you trust '$owner', set {option:trustedOwners=${NameList.render(Seq(owner))}}, or ALTER TABLE $table OWNER TO $ours. If not, find out why it was made, and put it aside: ALTER TABLE $table RENAME TO untrusted")
       case (None, None) =>
         val trigger = rows.getString("trigger")
         (

@@ -89,24 +89,17 @@ private[epochal] class LoginDataSource(
   }
 
   /** The new content of the password's file, which is written shortly after the database has the new password. */
-  private def renewed(refused: Option[String]): Option[String] = settings.password.collect { case file: Secret.InFile =>
-    Iterator
-      .continually(file.readable.toOption.filterNot(refused.contains))
-      .take(RenewalChecks)
-      .find(_.nonEmpty || !paused())
-      .flatten
-  }.flatten
-
-  /** Whether no interrupt ended the pause. */
-  private def paused(): Boolean =
-    try {
+  private def renewed(refused: Option[String]): Option[String] = {
+    def newPassword(file: Secret.InFile) = {
       Thread.sleep(RenewalPause)
-      true
-    } catch {
-      case _: InterruptedException =>
-        Thread.currentThread.interrupt()
-        false
+      file.readable.toOption.filterNot(refused.contains)
     }
+    try
+      settings.password.collect { case file: Secret.InFile =>
+        Iterator.fill(RenewalChecks)(newPassword(file)).collectFirst { case Some(password) => password }
+      }.flatten
+    catch { case _: InterruptedException => throw interruption }
+  }
 
   /** Drivers throw any kind of exception for a property that they do not understand. */
   private def connect(properties: Properties): Connection =
@@ -144,9 +137,13 @@ private[epochal] class LoginDataSource(
           "08001")
       case stop: InterruptedException =>
         login.completeExceptionally(stop): Unit
-        Thread.currentThread.interrupt()
-        throw new SQLException("interrupted while logging in", "57014")
+        throw interruption
     }
+  }
+
+  private def interruption: SQLException = {
+    Thread.currentThread.interrupt()
+    new SQLException("interrupted while logging in", "57014")
   }
 
   override def getConnection(user: String, password: String): Connection = throw new SQLFeatureNotSupportedException
@@ -174,7 +171,7 @@ private[epochal] object LoginDataSource {
   /** Class of the SQLSTATE "invalid authorization". */
   private val LoginRefused = "28"
 
-  /** A file that has the refused password is read so often, after pauses in milliseconds. */
+  /** A file that has the refused password is read so often, after a pause in milliseconds each time. */
   private val RenewalChecks = 50
   private val RenewalPause = 100L
 

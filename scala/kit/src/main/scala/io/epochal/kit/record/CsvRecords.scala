@@ -25,7 +25,7 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
   private val nulls = format.nullText.map(_.getBytes(UTF_8)).orNull
   private var at = if (hasMark(piece)) 3 else 0
   private var begin = 0
-  private var finishedRecords = 0
+  private var recordEnd = 0
   private var odd = false
   private var wide = false // Whether the line has bytes beyond ASCII.
   private var fields = 0
@@ -47,7 +47,7 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
       odd = false
       wide = false
       while (field()) {}
-      finishedRecords = at
+      recordEnd = at
     }
     more
   }
@@ -56,15 +56,15 @@ final private[record] class CsvRecords(piece: Piece, format: RecordFormat.Csv, p
   override def start: Int = begin
 
   override def pass(): Unit =
-    if (!format.tolerant && !isUtf8(begin, finishedRecords)) throw new BodyProblem("a line of its CSV is not in UTF-8")
+    if (!format.tolerant && !isUtf8(begin, recordEnd)) throw new BodyProblem("a line of its CSV is not in UTF-8")
 
   override def row(columns: RecordColumns): InternalRow = columns.csv.row(this, layoutOf(columns))
 
   override def examine(columns: RecordColumns): Examined = columns.csv.examine(this, layoutOf(columns))
 
-  override def bytes: Array[Byte] = Arrays.copyOfRange(piece.bytes, begin, finishedRecords)
+  override def bytes: Array[Byte] = Arrays.copyOfRange(piece.bytes, begin, recordEnd)
 
-  override def size: Int = finishedRecords - begin
+  override def size: Int = recordEnd - begin
 
   override def count: Int = fields
 

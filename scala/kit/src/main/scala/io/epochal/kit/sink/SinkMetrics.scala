@@ -46,9 +46,9 @@ final private[epochal] class SinkMetrics(format: String) {
         if (contentDiffers) warn(sinkId, attempt)
         Map("outcome" -> "repeated")
     }
-    val byteCount =
+    val entries =
       Map("badRows" -> badRows.toString, "bytes" -> shipment.bytes.toString, "encodeMs" -> millis(shipment.encodeNanos))
-    ended(sinkId, attempt, byteCount ++ transport ++ result)
+    ended(sinkId, attempt, entries ++ transport ++ result)
   }
 
   /** An epoch whose rows the tasks have stored while it ran. */

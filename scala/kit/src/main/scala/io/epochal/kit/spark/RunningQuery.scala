@@ -66,9 +66,7 @@ object RunningQuery {
 
   /** Whether the query of this thread is stopping, callable from any thread: code below Spark may clear the interrupt of the stop. */
   private[epochal] def stopOfThisThread(): () => Boolean =
-    idOfThisThread
-      .flatMap(id => Try(execution(id)).toOption)
-      .fold(() => false)(current => () => Try(!isActive(current)).getOrElse(false))
+    ofThisThread.fold(() => false)(query => () => Try(query.ended).getOrElse(false))
 
   /** Sets the query's message in its `status`, from any thread. Does nothing if this thread runs no query. */
   private[epochal] def messageOfThisThread(): String => Unit =

@@ -167,8 +167,8 @@ final class LoggedEpochs(checkpoint: Path, hadoop: Configuration) {
 
   private def settings(epoch: Long): Option[String] = entry(epoch).flatMap(_.settings)
 
-  private def entry(epoch: Long): Option[LoggedLines] =
-    try Some(new LoggedLines(new String(LoggedEpochs.bytes(fs, new Path(offsets, epoch.toString)), UTF_8)))
+  private def entry(epoch: Long): Option[LogText] =
+    try Some(new LogText(new String(LoggedEpochs.bytes(fs, new Path(offsets, epoch.toString)), UTF_8)))
     catch { case _: FileNotFoundException => None }
 }
 

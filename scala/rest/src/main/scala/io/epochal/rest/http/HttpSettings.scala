@@ -24,7 +24,7 @@ import io.epochal.kit.access.Secret
   *   statuses that count as an empty response
   * @param auth
   *   authentication
-  * @param extra
+  * @param extraSecrets
   *   further values that are masked in all texts
   * @param text
   *   how successful bodies are read; None: as bytes
@@ -49,7 +49,7 @@ final case class HttpSettings(
     retryStatuses: HttpStatuses,
     ignoreStatuses: HttpStatuses,
     auth: Seq[AuthSettings],
-    extra: Seq[Secret] = Nil,
+    extraSecrets: Seq[Secret] = Nil,
     text: Option[TextSettings] = None,
     mayLackBody: Boolean = false,
     patient: Boolean = false,
@@ -57,7 +57,8 @@ final case class HttpSettings(
 
   /** Masks secrets in a server's text. */
   def mask(text: String, more: Seq[String] = Nil): String =
-    (endpoint.secrets ++ (auth.flatMap(_.secrets) ++ extra).flatMap(secret => Try(secret.read()).toOption) ++ more)
+    (endpoint.secrets ++ (auth.flatMap(_.secrets) ++ extraSecrets).flatMap(secret =>
+      Try(secret.read()).toOption) ++ more)
       .filter(_.length >= HttpSettings.ShortestSecret)
       .sortBy(-_.length)
       .foldLeft(text)(_.replace(_, Redaction.Mask))

@@ -90,7 +90,7 @@ final private class OAuthCredential(oauth: OAuthSettings, http: HttpSettings, co
       text = None,
       rules = None,
       maxResponseBytes = math.min(http.maxResponseBytes, MaxResponseBytes),
-      extra = oauth.secrets ++ latest.map(Secret.Given(_)))
+      extraSecrets = oauth.secrets ++ latest.map(Secret.Given(_)))
     val token = latest.orElse(oauth.refreshToken.map(_.read()))
     try
       Using.resource(new HttpClient(settings, counters))(_.call(request(token), buffer, first)(_ =>

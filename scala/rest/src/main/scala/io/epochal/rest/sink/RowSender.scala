@@ -10,8 +10,8 @@ import io.epochal.rest.http._
   * [[HttpClient]] retries failed connections, timeouts and statuses of the whole response. This class retries single
   * rows whose result is transient (they are resent alone, under a key derived from the first one), and 409 to a request
   * with a key: the server is still busy with the previous attempt. A status in `rejectStatuses` rejects the rows once no
-  * retry is left. Of changes, the rows after such a row are resent with
-  * it, so that none overtakes a later change of the same row.
+  * retry is left. Of changes, the rows after such a row are resent with it, so that none overtakes a later change of the
+  * same row.
   *
   * @param share
   *   the task's part of the query's budget

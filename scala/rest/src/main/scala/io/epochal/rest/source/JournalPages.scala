@@ -19,7 +19,7 @@ final private[rest] class JournalPages(
 
   private val format = list.rules.format
   private val body = new Body
-  private val frames = new JournalFrames(slices, store, list.errors.source, list.errors.loss(_, _, _))
+  private val frames = new JournalFrames(slices, store, list.errors.source, list.errors.dataLoss(_, _, _))
   private var from = Option.empty[RecordOrigin]
 
   override def origin: Option[RecordOrigin] = from

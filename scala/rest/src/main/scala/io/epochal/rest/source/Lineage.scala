@@ -63,7 +63,9 @@ final private[rest] case class Level(
   private val url = Lineage.urlOf(raw)
 
   /** Without `metadataColumns`, which needs the options of the parents. */
-  private val ofLevel = raw.filterNot { case (name, _) => name.equalsIgnoreCase(RecordOptions.MetadataColumns.name) }
+  private val levelOptions = raw.filterNot { case (name, _) =>
+    name.equalsIgnoreCase(RecordOptions.MetadataColumns.name)
+  }
   private val params = family(RequestOptions.Params.prefix).toSeq.sortBy(_._1)
   private val headers = family(RequestOptions.Headers.prefix).map { case (name, text) =>
     name.toLowerCase(Locale.ROOT) -> text.trim
@@ -99,7 +101,7 @@ final private[rest] case class Level(
       .copy(
         pageCall =
           if (requests.pageCall.body.isEmpty) requests.pageCall
-          else RestOptions.single(Placeholders.fillOptions(ofLevel, values)).fold(throw _, _.requests.pageCall),
+          else RestOptions.single(Placeholders.fillOptions(levelOptions, values)).fold(throw _, _.requests.pageCall),
         params = values)
   }
 

@@ -31,7 +31,7 @@ final case class ListErrors(
     * @throws EpochalException
     *   DATA_LOSS otherwise
     */
-  def loss(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String =
+  def dataLoss(from: Long, until: Long, reason: String, fails: Boolean = failOnDataLoss): String =
     SourceOptions.lost(source, fails)(from, until, reason)
 
   /** The warning about a list with fewer records than delivered, if that is no failure.
@@ -40,7 +40,7 @@ final case class ListErrors(
     *   DATA_LOSS otherwise
     */
   def drift(has: Long, deliveredRecords: Long): String =
-    loss(has, deliveredRecords, s"the API has only ${Plural.of(has, "record")} left", failOnDrift)
+    dataLoss(has, deliveredRecords, s"the API has only ${Plural.of(has, "record")} left", failOnDrift)
 
   /** The warning about a list whose records differ from those delivered, if that is no failure.
     *

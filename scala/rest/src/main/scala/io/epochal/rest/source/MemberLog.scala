@@ -29,7 +29,7 @@ final private[rest] class MemberLog(store: FileStore, errors: ListErrors, names:
     store,
     errors.source,
     Positions,
-    (from, until, reason) => errors.loss(from, until, s"positions of lists are lost: $reason", fails = true),
+    (from, until, reason) => errors.dataLoss(from, until, s"positions of lists are lost: $reason", fails = true),
     1)
 
   /** The end of the log when the run began. */

@@ -230,7 +230,8 @@ final private[rest] class MemberPoll(
     val start = member.position
     val missing = reader.next().missing
     if (missing > 0)
-      log.warn(list.errors.loss(start.records - missing, start.records, "the last page has fewer records than before"))
+      log.warn(
+        list.errors.dataLoss(start.records - missing, start.records, "the last page has fewer records than before"))
     var (records, first) = (0, 0)
     reader.blocks.foreach { block =>
       member.versions.fold(Option(block))(_.fresh(block, first, list)).foreach { fresh =>

@@ -139,16 +139,16 @@ object PageCall extends SecretOptionList {
           Redaction.Mask,
           "a media type with a character set that this JVM knows",
           "headers.Content-Type=application/json"))
-      _ <- ensure(unknownNames.isEmpty)(conflict(pagination, s"${marks(unknownNames)} in {option:requestBody}", all))
-      _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${marks(missing)}", places))
+      _ <- ensure(unknownNames.isEmpty)(conflict(pagination, s"${spell(unknownNames)} in {option:requestBody}", all))
+      _ <- ensure(missing.isEmpty)(conflict(pagination, s"{option:requestBody} without ${spell(missing)}", places))
     } yield PageCall(body, contentType.getOrElse(JsonType), values.get(Method))
   }
 
-  private def marks(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
+  private def spell(names: Seq[String]): String = names.map(name => s"$${$name}").mkString(", ")
 
   private def conflict(pagination: Paging, options: String, places: Seq[String]): EpochalException =
     RestOptions.group.conflict(
       s"{option:pagination=${pagination.kind}}, $options",
       if (places.isEmpty) "Take it out: every request has the same body."
-      else s"A body that selects the page has ${marks(places)}.")
+      else s"A body that selects the page has ${spell(places)}.")
 }

@@ -132,7 +132,7 @@ final private[rest] class PageFetch(
 
   private def lost(record: Long): Boolean = {
     val response = current.refusal.fold("")(refusal => s": its page was refused with $refusal")
-    PageFetch.log.warn(list.errors.loss(record, range.until, s"the list now ends before record $record$response"))
+    PageFetch.log.warn(list.errors.dataLoss(record, range.until, s"the list now ends before record $record$response"))
     false
   }
 

@@ -19,7 +19,7 @@ private[rest] object RestJournal {
       store,
       options.source,
       new RestPositions(options.requests.paging),
-      options.errors.loss(_, _, _),
+      options.errors.dataLoss(_, _, _),
       options.numPartitions.getOrElse(parts))
 
   /** Reads pages of delivered records: passes the bytes, their number, and how many records to skip and to take.

@@ -49,12 +49,15 @@ final class RestProvider extends SourceProvider[RestOptions](RestOptions.group) 
     if (options.values(RestOptions.InferSchema) && !inferredSchema.contains(schema))
       throw RestOptions.group
         .conflict(".schema(...), {option:inferSchema=true}", "Give the schema, or let it be inferred.")
-    val shape = ParamColumns.withTypes(options, schema)
-    val all = columns.of(schema, options.values.get(RestOptions.Schema), shape.rules).fold(throw _, identity)
+    val typedOptions = ParamColumns.withTypes(options, schema)
+    val all = columns.of(schema, options.values.get(RestOptions.Schema), typedOptions.rules).fold(throw _, identity)
     new SourceTable(
       s"${RestOptions.Format} ${options.requests.endpoint}",
       all,
-      () => new RestScanBuilder(shape.withRowNames(all.fieldNames.toSeq.diff(shape.rules.apart.map(_.name))), all),
+      () =>
+        new RestScanBuilder(
+          typedOptions.withRowNames(all.fieldNames.toSeq.diff(typedOptions.rules.apart.map(_.name))),
+          all),
       options.followed)
   }
 

@@ -63,7 +63,7 @@ final private[rest] class RestFeedRows(
   override def rows(slices: Iterator[Slice]): JournalRows =
     new RestReader(requests, reading, new JournalPages(requests, slices, store), new HttpCounters, counters)
 
-  override def lost(from: Long, until: Long, reason: String): String = requests.errors.loss(from, until, reason)
+  override def lost(from: Long, until: Long, reason: String): String = requests.errors.dataLoss(from, until, reason)
 }
 
 /** The rows of one task, page after page; each record is parsed in the task that received it.

@@ -176,7 +176,7 @@ final private[rest] class ChainSupply(list: RestList, pagination: ChainedPaginat
   }
 
   private def warnOfLoss(from: Long, until: Long): Unit = {
-    val loss = options.errors.loss(from, until, "the last page has fewer records than before")
+    val loss = options.errors.dataLoss(from, until, "the last page has fewer records than before")
     if (!warned) log.warn(s"Resuming when that page has more records again. $loss")
     warned = true
   }

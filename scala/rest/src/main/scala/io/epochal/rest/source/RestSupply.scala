@@ -36,7 +36,7 @@ final private[rest] class RestSupply(counters: HttpCounters, tasks: => Int, cloc
 
   private def members(options: RestOptions, lineage: Lineage, store: HadoopFileStore, tasks: => Int): MemberSupply = {
     def parts = options.numPartitions.getOrElse(tasks)
-    val journal = new SourceJournal(store, options.source, MemberPositions, options.errors.loss(_, _, _), parts)
+    val journal = new SourceJournal(store, options.source, MemberPositions, options.errors.dataLoss(_, _, _), parts)
     val log = new MemberLog(store.below("members"), options.errors, lineage.leaf.keys)
     val connections = if (lineage.isAlone) 1 else options.requests.http.budget.maxConcurrency.getOrElse(parts)
     new MemberSupply(new MemberRequests(lineage, counters, clock, connections), journal, log, ahead)

@@ -2,10 +2,10 @@ package io.epochal.kit.store
 
 import org.scalatest.funsuite.AnyFunSuite
 
-final class LoggedLinesSuite extends AnyFunSuite {
+final class LogTextSuite extends AnyFunSuite {
 
   test("only the sources' lines of an epoch's logged offsets count") {
-    def hash(text: String): Option[String] = new LoggedLines(text).offsetsHash
+    def hash(text: String): Option[String] = new LogText(text).offsetsHash
     assert(hash("v1\n{\"batchTimestampMs\":1}\n{\"a\":1}\n-").nonEmpty)
     assert(hash("v1\n{\"batchTimestampMs\":1}\n{\"a\":1}\n-") == hash("v1\n{\"batchTimestampMs\":2}\n{\"a\":1}\n-"))
     assert(hash("v1\n{}\n{\"a\":1}\n-") != hash("v1\n{}\n-\n{\"a\":1}"))

@@ -5,7 +5,7 @@ import io.epochal.core.hash.Sha256
 /** A file of Spark's offset log or commit log: a version, a line of settings and watermarks, and in the offset log a line for
   * each source. Only the sources' lines determine an epoch's rows. Version 2 names the sources, in any order.
   */
-final private[epochal] class LoggedLines(text: String) {
+final private[epochal] class LogText(text: String) {
   private val rawLines = text.split("\n", -1).toSeq
 
   /** Without the empty lines at the end, which Spark ignores, too. */
