@@ -21,7 +21,7 @@ BUDGETS = {
     "kit": 9104,
     "random": 346,
     "rest": 9019,
-    "ingest": 2453,
+    "ingest": 2468,
     "cdc": 4919,
     "jdbc": 7375,
     "inspect": 416,

@@ -72,8 +72,8 @@ final private[http] class Clients(settings: ListenerSettings, scheduler: Schedul
     */
   def dropUpload(size: Long): Boolean = {
     val now = System.nanoTime()
-    val all = uploads.asScala.filter(one => one.unprovenSince.exists(now - _ > GraceNanos || one.receivedBytes > size))
-    all.maxByOption(_.receivedBytes).map(_.abort()).nonEmpty
+    val all = uploads.asScala.filter(one => one.unprovenSince.exists(now - _ > GraceNanos || one.bufferedBytes > size))
+    all.maxByOption(_.bufferedBytes).map(_.abort()).nonEmpty
   }
 
   private def makeRoom(now: Long): Unit = {

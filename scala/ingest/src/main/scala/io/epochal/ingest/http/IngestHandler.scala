@@ -46,9 +46,9 @@ final private[http] class IngestHandler(state: HttpState, isLoopback: Boolean, m
       state.admission.head(Inbound.header(request, _)).foreach(throw _)
       if (state.admission.provesWithoutBody) clients.proves(request.getConnectionMetaData.getConnection)
       val inbound = new Inbound(stream, request, state.settings)
-      // A request with a key goes to the journal even then: it may be a duplicate.
-      if (!state.intake.hasRoom && !inbound.mayBeKnown) throw Upload.full(1)
       val upload = new Upload(inbound, request, reply, state)
+      // The client sends the body only if it gets no refusal.
+      if (request.getHeaders.contains(HttpHeader.EXPECT)) upload.noRoom.foreach(throw _)
       clients.watch(upload)
       Request.addCompletionListener(
         request,

@@ -1,5 +1,6 @@
 package io.epochal.ingest.http
 
+import java.nio.ByteBuffer
 import java.nio.charset.Charset
 import java.util.concurrent.TimeoutException
 
@@ -25,9 +26,16 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   private val buffer = state.budget.newBuffer(state.settings.maxRequestBytes)
   private val startNanos = System.nanoTime()
   private var windowStart = startNanos
-  private var windowBytes = 0
+  private var windowBytes = 0L
+  @volatile private var receivedBytes = 0L
   @volatile private var isReading = true
   @volatile private var recordMemory = Option.empty[AutoCloseable]
+
+  /** The response when there is no room for the body, which is read and discarded first: a client that is still sending would find its
+    * connection reset instead of the response. A request with a key goes to the journal all the same: it may be a duplicate.
+    */
+  @volatile var noRoom: Option[Problem] =
+    Option.when(!state.intake.hasRoom && !inbound.mayBeKnown)(Upload.full(1))
 
   /** Whether the client has sent less than `minBytesPerSecond` in the last [[Upload.WindowSeconds]] or more. Called by one thread,
     * every second.
@@ -35,17 +43,19 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   def isTooSlow(now: Long): Boolean = {
     val seconds = (now - windowStart) / 1000000000L
     isReading && seconds >= Upload.WindowSeconds && {
-      val (before, length) = (windowBytes, buffer.length)
+      val (before, received) = (windowBytes, receivedBytes)
       windowStart = now
-      windowBytes = length
-      (length - before) / seconds < state.settings.minBytesPerSecond
+      windowBytes = received
+      (received - before) / seconds < state.settings.minBytesPerSecond
     }
   }
 
-  def receivedBytes: Int = buffer.length
+  /** Memory that the body takes. */
+  def bufferedBytes: Int = buffer.length
 
   /** Since when the client has been sending a body that proves its right to write only at the end; None: it does not. */
-  def unprovenSince: Option[Long] = Option.when(isReading && !state.admission.provesWithoutBody)(startNanos)
+  def unprovenSince: Option[Long] =
+    Option.when(isReading && noRoom.isEmpty && !state.admission.provesWithoutBody)(startNanos)
 
   /** Closes the connection and releases the memory; reading then ends with a failure. */
   def abort(): Unit = {
@@ -76,10 +86,22 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
     else if (Content.Chunk.isFailure(chunk)) onFailure(chunk.getFailure)
     else {
       val last = chunk.isLast
-      try if (chunk.hasRemaining) buffer.append(chunk.getByteBuffer)
+      try if (chunk.hasRemaining) receive(chunk.getByteBuffer)
       finally chunk.release(): Unit
-      if (last) onBody() else read()
+      if (last) noRoom.fold(onBody())(refuse) else read()
     }
+  }
+
+  private def receive(bytes: ByteBuffer): Unit = {
+    receivedBytes += bytes.remaining
+    if (receivedBytes > state.settings.maxRequestBytes) noRoom.foreach(throw _)
+    if (noRoom.isEmpty)
+      try buffer.append(bytes)
+      catch {
+        case busy: Problem if busy.retryAfterSeconds.nonEmpty =>
+          noRoom = Some(busy)
+          buffer.close()
+      }
   }
 
   private def onBody(): Unit = {

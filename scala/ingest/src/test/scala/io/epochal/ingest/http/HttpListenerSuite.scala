@@ -106,8 +106,14 @@ final class HttpListenerSuite extends AnyFunSuite with Eventually {
       fixture.intake.instead = _ => None
       fixture.intake.room = false
       assert(fixture.post("a").status == 429)
+      assert(fixture.post("a" * (7 << 20)).status == 429)
+      Using.resource(fixture.client()) { client =>
+        client.send(
+          "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
+        assert(client.response().status == 429)
+      }
       assert(fixture.ask("GET", "/health", "").status == 503)
-      assert(fixture.listener.metrics("refusedFull") == "2" && fixture.listener.metrics("refused") == "3")
+      assert(fixture.listener.metrics("refusedFull") == "4" && fixture.listener.metrics("refused") == "5")
       // A request with a key goes to the journal even then: it may be a duplicate.
       assert(fixture.post("a", "Idempotency-Key" -> "k").status == 200)
     }
