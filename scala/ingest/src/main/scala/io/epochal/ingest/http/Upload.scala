@@ -43,10 +43,10 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
   def isTooSlow(now: Long): Boolean = {
     val seconds = (now - windowStart) / 1000000000L
     isReading && seconds >= Upload.WindowSeconds && {
-      val (before, received) = (windowBytes, receivedBytes)
+      val (before, bytes) = (windowBytes, receivedBytes)
       windowStart = now
-      windowBytes = received
-      (received - before) / seconds < state.settings.minBytesPerSecond
+      windowBytes = bytes
+      (bytes - before) / seconds < state.settings.minBytesPerSecond
     }
   }
 
