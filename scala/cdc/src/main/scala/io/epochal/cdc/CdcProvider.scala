@@ -7,7 +7,8 @@ import org.apache.spark.sql.types._
 import io.epochal.cdc.snapshot.TableKey
 import io.epochal.cdc.value.{RowReader, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.record.ReplicaKey
+import io.epochal.kit.database.PostgresType
+import io.epochal.kit.record.{ReplicaKey, SourceColumn}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
 /** `format("epochal-cdc")`: the changes of a PostgreSQL table, in the order of their commits.
@@ -162,7 +163,15 @@ private[cdc] object CdcProvider {
         "column" -> s"column ${absent.mkString(", ")}",
         "columns" -> columns.map(_.name).mkString(", "),
         "suggestion" -> "Leave it out of the schema.")
-    withOwn(table.name, ReplicaKey.mark(chosenColumns, table.sql, table.followed, preimages)) ->
+    val markedColumns = chosenColumns.map { field =>
+      val column = columns.find(_.name == field.name).get
+      val labels = column.kind.leaf.shape match {
+        case PostgresType.Enum(labels) => labels
+        case _                         => Nil
+      }
+      SourceColumn(column.kind.cast, column.modifier, labels, table.notNull(field.name)).mark(field)
+    }
+    withOwn(table.name, ReplicaKey.mark(StructType(markedColumns), table.sql, table.followed, preimages)) ->
       (new RowReader(table.name, columns, chosenColumns).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
   }
 }

@@ -190,9 +190,17 @@ final class PostgresTextsSuite extends SinkSuite(Postgres) {
     }
 
   column("mood", "CREATE TYPE mood AS ENUM ('sad', 'so so', 'häppy')")("sad", "so so", "häppy")("Sad", "", "happy")
-  column("numeric(5,2)")("0.00", "123.45", "-999.99")("1000", "0.001", "NaN", "Infinity", "-inf", "", "1e3", "abc")
-  column("numeric")("0", "1." + "0" * 50 + "1", "9" * 500, "0.0000000001")(
-    "NaN",
+  column("numeric(5,2)")("0.00", "123.45", "-999.99", "NaN")(
+    "1000",
+    "0.001",
+    "nan",
+    "Infinity",
+    "-inf",
+    "",
+    "1e3",
+    "abc")
+  column("numeric")("0", "1." + "0" * 50 + "1", "9" * 500, "0.0000000001", "NaN", "Infinity", "-Infinity")(
+    "Inf",
     "1e200000",
     "1e-20000",
     "0x10",

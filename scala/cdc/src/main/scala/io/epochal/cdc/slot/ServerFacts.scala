@@ -157,6 +157,8 @@ private[cdc] object ServerFacts {
          |  ${keyOf(Sql.raw("i.indisprimary"))} AS key, ${keyOf(Sql.raw("i.indisreplident"))} AS identity_key,
          |  ARRAY(SELECT a.attname::text FROM pg_attribute a
          |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns,
+         |  ARRAY(SELECT a.attname::text FROM pg_attribute a
+         |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attnotnull AND NOT a.attisdropped) AS not_null,
          |  ARRAY(SELECT quote_ident(s.nspname) FROM pg_index i
          |    CROSS JOIN LATERAL unnest(i.indclass::oid[]) WITH ORDINALITY AS k(class, place)
          |    JOIN pg_opclass o ON o.oid = k.class
@@ -183,6 +185,7 @@ private[cdc] object ServerFacts {
         Sql.strings(rows, "key"),
         Sql.strings(rows, "identity_key"),
         Sql.strings(rows, "columns"),
+        Sql.strings(rows, "not_null").toSet,
         Sql.strings(rows, "operators"),
         rows.getBoolean("filtered"),
         Sql.strings(rows, "children")

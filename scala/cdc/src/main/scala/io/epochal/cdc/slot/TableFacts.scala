@@ -10,6 +10,8 @@ package io.epochal.cdc.slot
   *   neither temporary nor unlogged
   * @param primaryKey
   *   its columns, in their order in the key
+  * @param notNull
+  *   the columns that are NOT NULL
   * @param keyOperators
   *   for each of them the schema of the operators that compare it, in SQL
   * @param isFiltered
@@ -29,6 +31,7 @@ final private[cdc] case class TableFacts(
     primaryKey: Seq[String],
     identityColumns: Seq[String],
     columns: Seq[String],
+    notNull: Set[String] = Set.empty,
     keyOperators: Seq[String] = Nil,
     isFiltered: Boolean = false,
     children: Seq[String] = Nil) {

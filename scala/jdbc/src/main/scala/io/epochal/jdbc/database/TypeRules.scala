@@ -8,6 +8,7 @@ import scala.util.Try
 import org.apache.spark.sql.types._
 
 import io.epochal.kit.database.ColumnType
+import io.epochal.kit.record.SourceColumn
 
 /** Which Spark types each column type can store. */
 trait TypeRules {
@@ -20,6 +21,17 @@ trait TypeRules {
 
   /** Same, on this server: a type that compares texts as Spark does. */
   def declareKey(@unused connection: Connection, dataType: DataType): Option[String] = declareKey(dataType)
+
+  /** The type of a new column that is to be like one of a change feed; None: the database has none that takes all its values.
+    *
+    * @param isKey
+    *   whether it has to compare texts as Spark does
+    */
+  def declareLike(
+      @unused connection: Connection,
+      @unused dataType: DataType,
+      @unused column: SourceColumn,
+      @unused isKey: Boolean): Option[String] = None
 
   /** For a hint: how to declare a column that compares texts as Spark does. */
   def exactKey: String = "a type and collation that compare byte by byte"

@@ -172,10 +172,10 @@ private object ReadLimbs {
   }
 }
 
-/** A text as a numeric (see [[NumericValue]] for the format): digits, with optional sign, point and exponent.
+/** A text as a numeric (see [[NumericValue]] for the format): digits, with optional sign, point and exponent; also `NaN`, and from
+  * PostgreSQL 14 on, in a column without a precision, `Infinity` and `-Infinity`.
   *
-  * NaN and infinities are refused: Spark's decimals do not have them. Lengths and exponents are checked before any
-  * arithmetic, so `9e99999999` costs nothing.
+  * Lengths and exponents are checked before any arithmetic, so `9e99999999` costs nothing.
   */
 final private class NumericText(column: Int, to: PostgresType) extends CheckedValue(column) {
   private val room = to.numeric.orNull
@@ -183,18 +183,32 @@ final private class NumericText(column: Int, to: PostgresType) extends CheckedVa
   override def encode(base: AnyRef, origin: Long, slot: Long, out: ChunkedBytes): Unit = {
     val length = UnsafeLayout.length(base, slot)
     if (length > MaxLength) refuse(s"it has more than $MaxDigits digits")
-    val number = parse(UTF8String.fromAddress(base, UnsafeLayout.address(base, origin, slot), length))
-    if (number.scale > MaxFraction) refuse(s"it has more than $MaxFraction digits after the point")
-    if (number.signum != 0) check(number)
-    val bytes = ByteConverter.numeric(number)
-    CopyValue.begin(out, bytes.length).putBytes(bytes, Memory.ARRAY_START, bytes.length)
+    val text = UTF8String.fromAddress(base, UnsafeLayout.address(base, origin, slot), length)
+    parse(text) match {
+      case None =>
+        val header = Seq(0, 0, sign(text.toString), 0)
+        val value = CopyValue.begin(out, 8)
+        header.foreach(value.putShort(_))
+      case Some(number) =>
+        if (number.scale > MaxFraction) refuse(s"it has more than $MaxFraction digits after the point")
+        if (number.signum != 0) check(number)
+        val bytes = ByteConverter.numeric(number)
+        CopyValue.begin(out, bytes.length).putBytes(bytes, Memory.ARRAY_START, bytes.length)
+    }
   }
 
-  private def parse(text: UTF8String): JavaDecimal = {
-    // Java parses digits of all scripts.
-    if (text.numChars != text.numBytes) bad()
-    try new JavaDecimal(text.toString)
-    catch { case _: NumberFormatException => bad() }
+  /** None: not a number, or infinite. Java parses digits of all scripts. */
+  private def parse(text: UTF8String): Option[JavaDecimal] =
+    if (text.numChars != text.numBytes) None
+    else
+      try Some(new JavaDecimal(text.toString))
+      catch { case _: NumberFormatException => None }
+
+  private def sign(text: String): Int = text match {
+    case "NaN"                       => 0xc000
+    case "Infinity" if room == null  => 0xd000
+    case "-Infinity" if room == null => 0xf000
+    case _                           => refuse("it is not a decimal number")
   }
 
   private def check(number: JavaDecimal): Unit = {
@@ -208,8 +222,6 @@ final private class NumericText(column: Int, to: PostgresType) extends CheckedVa
       if (shortest.precision > MaxDigits) refuse(s"it has more than $MaxDigits digits")
     }
   }
-
-  private def bad(): Nothing = refuse("it is not a decimal number (NaN and the infinities are none)")
 
   private def MaxWhole = 131072L
   private def MaxFraction = 16383

@@ -1,12 +1,16 @@
 package io.epochal.jdbc.postgres
 
+import java.sql.Connection
+
 import org.apache.spark.sql.types._
 
 import io.epochal.jdbc.database.TypeRules
 import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.json.SparkTime
 import io.epochal.jdbc.row
-import io.epochal.kit.database.{ColumnType, PostgresType}
+import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{ColumnType, PostgresColumn, PostgresType}
+import io.epochal.kit.record.SourceColumn
 
 /** Which Spark types each column type can store. */
 object PostgresTypeRules extends TypeRules {
@@ -19,6 +23,28 @@ object PostgresTypeRules extends TypeRules {
     case c: CharType => Some(s"varchar(${c.length})")
     case other       => declare(other)
   }
+
+  override def declareLike(
+      connection: Connection,
+      dataType: DataType,
+      column: SourceColumn,
+      isKey: Boolean): Option[String] =
+    PostgresColumn
+      .read(
+        connection,
+        sql"""SELECT ARRAY[0, 1] AS path, 'like'::name AS field, t.oid, ${column.modifier} AS modifier
+             |  FROM (SELECT pg_catalog.to_regtype(${column.declaration})::oid AS oid) AS t WHERE t.oid IS NOT NULL"""
+      )
+      .values
+      .flatten
+      .map(_.kind)
+      .find(kind =>
+        takes(dataType, kind) && !Unlike(kind.leaf.name) && !(isKey && loose(kind).isDefined) &&
+          (kind.leaf.shape match {
+            case Enum(labels) => column.labels.forall(labels.contains)
+            case _            => true
+          }))
+      .map(_.declaration)
 
   override val exactKey = "type text or varchar, and a deterministic collation such as the default or \"C\""
 
@@ -134,6 +160,11 @@ object PostgresTypeRules extends TypeRules {
   /** Whether a collation sorts columns of the type. */
   def isText(columnType: ColumnType): Boolean =
     Set("text", "varchar", "bpchar", "name")(columnType.asInstanceOf[PostgresType].name)
+
+  /** Types whose texts mean something else on another server, or under other settings. */
+  private val Unlike =
+    Set("money", "aclitem", "regclass", "regcollation", "regconfig", "regdictionary", "regnamespace") ++
+      Set("regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype")
 
   private val Unsorted = Set("json", "jsonb", "inet", "cidr", "citext")
 }

@@ -13,6 +13,7 @@ import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
 import io.epochal.jdbc.table.QueryColumns.Checked
 import io.epochal.kit.database.{QualifiedName, Sql}
+import io.epochal.kit.record.SourceColumn
 import io.epochal.kit.sink.NewTypes
 
 /** Checks whether a query's rows fit a table. Runs before the query starts, and again when a run claims the sink. */
@@ -82,16 +83,20 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   def bindNew(connection: Option[Connection]): Checked[Unit] =
     create(QualifiedName("", options.table.table.text), connection).map(_ => ())
 
-  /** CREATE TABLE for the query's rows; keys become the primary key. */
+  /** CREATE TABLE for the query's rows; keys become the primary key. Columns of a change feed are declared as its table declares them,
+    * as far as the database can.
+    */
   def create(name: QualifiedName, connection: Option[Connection]): Checked[String] = {
     def keyType(dataType: DataType): Option[String] =
       connection.fold(dialect.types.declareKey(dataType))(dialect.types.declareKey(_, dataType))
     def definition(query: QueryColumns)(column: QueryColumn): Checked[String] = {
       val field = column.field
-      val kind =
-        if (query.keys.contains(column)) keyType(field.dataType).map(_ + " NOT NULL").toRight(unsupportedColumn(field))
-        else declaration(field)
-      kind.map(sql => s"${dialect.quote(column.into)} $sql")
+      val isKey = query.keys.contains(column)
+      val source = SourceColumn.of(field).filter(_ => options.changes)
+      val like = connection.flatMap(c => source.flatMap(dialect.types.declareLike(c, field.dataType, _, isKey)))
+      val kind = like.orElse(if (isKey) keyType(field.dataType) else dialect.types.declare(field.dataType))
+      val notNull = if (isKey || source.exists(_.isRequired)) " NOT NULL" else ""
+      kind.map(sql => s"${dialect.quote(column.into)} $sql$notNull").toRight(unsupportedColumn(field))
     }
     for {
       query <- queryColumns

@@ -37,6 +37,13 @@ final case class PostgresType(
     s"${Sql.quoted(if (schema.isEmpty) "pg_catalog" else schema)}.${Sql.quoted(own.stripPrefix("."))}"
   }
 
+  /** Of an array the type of its elements, else the type itself. */
+  @scala.annotation.tailrec
+  def leaf: PostgresType = shape match {
+    case PostgresType.Elements(element, _) => element.leaf
+    case _                                 => this
+  }
+
   /** Characters of a varchar(n) or char(n). */
   def length: Option[Int] = Option.when(modifier >= Header)(modifier - Header)
 
