@@ -22,7 +22,7 @@ BUDGETS = {
     "random": 346,
     "rest": 9019,
     "ingest": 2468,
-    "cdc": 4931,
+    "cdc": 4971,
     "jdbc": 7418,
     "inspect": 416,
     "app": 65,

@@ -44,6 +44,11 @@ def test_a_progress_is_read_with_the_metrics_of_source_and_sink() -> None:
     assert (sink.target, sink.epoch, sink.transport, sink.load, sink.commit) == ("strings", 11, "inline", 0.003, 0.002)
 
 
+def test_the_lag_of_a_replica_is_that_of_its_oldest_change() -> None:
+    metrics = {"slot": "shop", "secondsBehind": "1.0", "replicaLagSeconds": "90.5", "slotLagSeconds": "0.0"}
+    assert batch_of(progress(3, 100, source=lag(5) | metrics)).seconds_behind == 90.5
+
+
 def test_progresses_that_spark_has_written_are_read() -> None:
     """Recorded with Spark 4.3: the third batch of a run."""
     real = json.loads((Path(__file__).parent / "support" / "progresses.json").read_text("utf-8"))

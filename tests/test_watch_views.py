@@ -152,6 +152,18 @@ def test_a_watch_in_another_thread_does_not_handle_signals() -> None:
     assert seen == [before]
 
 
+def test_a_failure_stops_the_other_queries_on_request() -> None:
+    file = io.StringIO()
+    failed = FakeQuery(is_active=False, error=RuntimeError("[EPOCHAL.BAD_ROW] a Hint: b"), number=2)
+    other = GrowingQuery(10**9)
+    with pytest.raises(epochal.RowError):
+        run([other, failed], views.Plain(file), 60, stop_others=True)
+    assert other.stops == 1
+    *_, first, second = file.getvalue().splitlines()
+    assert first.startswith("strings: stopped at epoch")
+    assert "failed before" in second
+
+
 def test_await_all_leaves_the_queries_running_at_ctrl_c() -> None:
     query = FakeQuery()
     thread = interrupt_soon()

@@ -183,7 +183,7 @@ def _source(progress: Mapping[str, Any]) -> Source:
         rows=int(progress.get("numInputRows") or 0),
         behind=_whole(metrics, "rowsBehind"),
         is_exact=metrics.get("rowsBehindExact") == "true",
-        seconds_behind=_number(metrics, "secondsBehind"),
+        seconds_behind=_number(metrics, "replicaLagSeconds" if "slot" in metrics else "secondsBehind"),
         malformed=_whole(metrics, "malformed") or 0,
         counts=_counts(metrics),
         capture=_capture(metrics),

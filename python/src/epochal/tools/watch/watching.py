@@ -32,7 +32,13 @@ _UNITS |= {"h": 3600.0, "hour": 3600.0}
 
 
 @suggesting
-def watch(queries: Given = None, *, every: str | float | timedelta | None = None, file: TextIO | None = None) -> None:
+def watch(
+    queries: Given = None,
+    *,
+    every: str | float | timedelta | None = None,
+    file: TextIO | None = None,
+    stop_others: bool = False,
+) -> None:
     """Shows the progress of streaming queries until they end: rows, rate, lag, requests, and the work of the sink.
 
     Terminals and notebooks are updated in place; other outputs get plain lines. When all queries have ended, a summary
@@ -50,6 +56,7 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
         every: time between two updates: seconds, ``"1 second"``, or a ``timedelta``. Unset, one second for updates in
             place and ten seconds for plain lines.
         file: where to write, instead of the notebook or standard output.
+        stop_others: whether a failure stops the other queries, so that the watch ends. Otherwise they continue.
 
     Raises:
         OptionError: ``queries`` or ``every`` has an invalid type or value.
@@ -60,14 +67,15 @@ def watch(queries: Given = None, *, every: str | float | timedelta | None = None
     pace = None if every is None else seconds(every, "every")
     targets = queries_of(queries, "epochal.watch")
     view = view_of(file)
-    run(targets, view, view.pace if pace is None else pace)
+    run(targets, view, view.pace if pace is None else pace, stop_others=stop_others)
 
 
-def run(queries: Sequence[Query], view: View, pace: float) -> None:
-    """Watches until all queries have ended, or one could not be stopped after Ctrl-C.
+def run(queries: Sequence[Query], view: View, pace: float, *, stop_others: bool = False) -> None:
+    """Watches until all queries have ended, or one could not be stopped.
 
     Args:
         pace: seconds between two updates.
+        stop_others: whether a failure stops the other queries.
 
     Raises:
         Exception: the error of the first failed query, or of the first one that could not be stopped.
@@ -83,6 +91,8 @@ def run(queries: Sequence[Query], view: View, pace: float) -> None:
                     for one in polled_queries:
                         one.count_beyond()
                     break
+                if stop_others and stopping is None and any(one.state.phase == "failed" for one in polled_queries):
+                    stopping = Stopping(polled_queries)
                 _pause(polled_queries, interrupts, pace, 0 if stopping is None else 1)
                 if interrupts.count > 1:
                     raise KeyboardInterrupt

@@ -100,7 +100,9 @@ final class ReplicaColumnsSuite extends QuerySuite with Eventually {
     }
   }
 
-  test("a type that the target lacks, that means something else there, or that equates keys becomes one of Spark's", Slow) {
+  test(
+    "a type that the target lacks, that means something else there, or that equates keys becomes one of Spark's",
+    Slow) {
     scene(
       "CREATE TYPE mood AS ENUM ('sad', 'happy')",
       "CREATE TYPE size AS ENUM ('s', 'm')",

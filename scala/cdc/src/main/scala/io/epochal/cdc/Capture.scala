@@ -49,6 +49,7 @@ final private[cdc] class Capture(
   @volatile private var isClosed = false
   @volatile private var failure = Option.empty[EpochalException]
   @volatile private var deliveredRow = 0L
+  private val waitingChanges = WaitingChanges.of(journal, store, options)
 
   /** The last facts of the slot, and when they were read. */
   @volatile private var slotFacts = (Option.empty[SlotFacts], System.nanoTime())
@@ -99,7 +100,8 @@ final private[cdc] class Capture(
     val receivedLsn = if (isBefore(confirmedLsn)) durableLsn else confirmedLsn
     val (facts, time) = slotFacts
     val age = (System.nanoTime() - time) / 1e9
-    SlotMetrics(facts, age, receivedLsn, isIdle, state.last.map(_.transaction.committedAt))
+    val committedAt = state.last.map(_.transaction.committedAt)
+    SlotMetrics(facts, age, receivedLsn, isIdle, committedAt, waitingChanges.oldest(deliveredRow))
   }
 
   private def snapshotProgress: SnapshotProgress = {
@@ -346,6 +348,8 @@ final private[cdc] class Capture(
   private def write(frame: ChangeFrame): Unit = {
     val ChangeFrame(rows, Bytes(array, offset, length), before, after) = frame
     journal.append(rows, array, offset, length)(before.toBytes): Unit
+    val first = new FrameReader(array, length).parts.next().stored.transaction
+    waitingChanges.add(journal.until, first.committedAt)
     state = after
     isJournalFull = isFull
   }

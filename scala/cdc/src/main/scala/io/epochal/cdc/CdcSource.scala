@@ -45,7 +45,9 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   override protected def newReceiver(start: CdcPosition, takeOver: () => AcknowledgedJournal): Capture = {
     requireRowsOf(start.origin)
     val journal = takeOver()
-    faults.naming(new Capture(plan, start.origin, journal, factory.store, faults, target))
+    val capture = faults.naming(new Capture(plan, start.origin, journal, factory.store, faults, target))
+    capture.deliveredUntil(start.row)
+    capture
   }
 
   /** Refuses generic rows from a checkpoint of one table, and the reverse. */

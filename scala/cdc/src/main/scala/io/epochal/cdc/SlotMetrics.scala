@@ -16,26 +16,35 @@ import io.epochal.cdc.slot.SlotFacts
   *   whether nothing waits to be read
   * @param committedAt
   *   when the last transaction was committed, in microseconds since 1970; None: there is none
+  * @param waitingSince
+  *   the same of the oldest change that no epoch has stored yet
   */
 final private[cdc] case class SlotMetrics(
     slot: Option[SlotFacts],
     age: Double,
     receivedLsn: Long,
     isIdle: Boolean,
-    committedAt: Option[Long]) {
+    committedAt: Option[Long],
+    waitingSince: Option[Long]) {
 
   private def lag: Option[Double] = for (facts <- slot; end <- facts.end; commitTime <- committedAt)
-    yield
-      if (isIdle && compareUnsigned(receivedLsn, end) >= 0) 0.0
-      else math.max(0.0, (facts.now - commitTime) / 1e6 + age)
+    yield if (isIdle && compareUnsigned(receivedLsn, end) >= 0) 0.0 else secondsSince(facts, commitTime)
+
+  private def replicaLag: Option[Double] =
+    waitingSince.fold(lag)(commitTime => slot.map(secondsSince(_, commitTime)))
+
+  private def secondsSince(facts: SlotFacts, commitTime: Long): Double =
+    math.max(0.0, (facts.now - commitTime) / 1e6 + age)
 
   def metrics: Map[String, String] = {
+    def seconds(of: Option[Double]) = SnapshotProgress.inTenths(of.getOrElse(Double.NaN))
     def bytes(of: SlotFacts => Option[Long]) = slot.flatMap(of).fold("NaN")(_.toString)
     Map(
       "retainedWalBytes" -> bytes(_.retained),
       "safeWalBytes" -> bytes(_.safe),
       "slotLagBytes" -> bytes(_.end.map(end => math.max(0L, end - receivedLsn))),
-      "slotLagSeconds" -> SnapshotProgress.inTenths(lag.getOrElse(Double.NaN))
+      "slotLagSeconds" -> seconds(lag),
+      "replicaLagSeconds" -> seconds(replicaLag)
     ) ++ slot.map("walStatus" -> _.status)
   }
 }

@@ -1,5 +1,7 @@
 package io.epochal.cdc
 
+import scala.collection.mutable
+
 import io.epochal.cdc.value.ServerSuite
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
@@ -36,6 +38,49 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
       execute("UPDATE followed SET note = note || 'y'", "UPDATE followed SET note = note || 'z'")
       eventually(assert(number(capture, "slotLagBytes") > 1000000 && number(capture, "slotLagSeconds") > 0.2))
     }
+  }
+
+  on("the lag of a replica grows from the commit in the source until the change is stored, over a restart too") {
+    create("lagging", rows = 1)
+    captures("lagging")(()) { next =>
+      def lag(capture: Capture) = number(capture, "replicaLagSeconds")
+      val first = next()
+      eventually {
+        first.deliveredUntil(first.journal.until)
+        assert(lag(first) == 0)
+      }
+      val row = first.journal.until
+      execute("INSERT INTO lagging VALUES (2, 'a')")
+      eventually(assert(first.journal.until == row + 1))
+      Thread.sleep(1500)
+      execute("INSERT INTO lagging VALUES (3, 'a')")
+      eventually(assert(first.journal.until == row + 2))
+      // All is received, and the lag grows nevertheless.
+      eventually(assert(number(first, "slotLagBytes") == 0 && lag(first) >= 1.5))
+      val second = next()
+      second.deliveredUntil(row)
+      eventually(assert(number(second, "slotLagSeconds") == 0 && lag(second) >= 1.5))
+      val before = lag(second)
+      second.deliveredUntil(row + 1)
+      assert(lag(second) < before - 1)
+      second.deliveredUntil(row + 2)
+      eventually(assert(lag(second) == 0))
+    }
+  }
+
+  test("a change waits since the time of its frame, or since the journal's for a row of an earlier run") {
+    val readRows = mutable.Buffer.empty[Long]
+    val waiting = new WaitingChanges(
+      10,
+      row => {
+        readRows += row
+        Option.when(row > 2)(row * 100)
+      })
+    waiting.add(15, 2000)
+    waiting.add(20, 3000)
+    val times = Seq(2L, 5L, 5L, 10L, 14L, 15L, 20L).map(waiting.oldest(_))
+    assert(times == Seq(None, Some(500L), Some(500L), Some(2000L), Some(2000L), Some(3000L), None))
+    assert(readRows == Seq(2L, 5L))
   }
 
   on("maxSlotLag ends the snapshot") {

@@ -34,7 +34,14 @@ trait Captures extends Eventually { this: ServerSuite =>
   /** @param begun
     *   run between the creation of the slot and the start
     */
-  final protected def capture(table: String, more: (String, String)*)(begun: => Unit)(body: Capture => Any): Unit = {
+  final protected def capture(table: String, more: (String, String)*)(begun: => Unit)(body: Capture => Any): Unit =
+    captures(table, more: _*)(begun)(next => body(next()))
+
+  /** @param body
+    *   gets what ends the capture and starts the next one, which continues it
+    */
+  final protected def captures(table: String, more: (String, String)*)(begun: => Unit)(
+      body: (() => Capture) => Any): Unit = {
     val directory = Files.createTempDirectory("epochal-capture")
     val slot = s"capture_${ProcessHandle.current.pid}_$table"
     val named = Map("url" -> address, "dbtable" -> table, "slot" -> slot)
@@ -42,14 +49,21 @@ trait Captures extends Eventually { this: ServerSuite =>
     val tables = CdcTables.find(options)
     val plan = CapturePlan(options, options.server, tables, binary = false, threads = 2)
     val store = new HadoopFileStore(directory.toString, new Configuration)
-    val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source)
     val faults = new JournalFaults(CdcOptions.Format, options.source, store.toString)
-    val capture = new Capture(plan, new FirstStart(plan, directory.toString).create(), journal, store, faults, None)
+    val origin = new FirstStart(plan, directory.toString).create()
+    var current = Option.empty[Capture]
+    def next(): Capture = {
+      current.foreach(_.close())
+      val journal = AcknowledgedJournal.take(store, store.below("runs"), options.source)
+      val capture = new Capture(plan, origin, journal, store, faults, None)
+      current = Some(capture)
+      capture.start()
+      capture
+    }
     begun
-    capture.start()
-    try { body(capture); () }
+    try { body(() => next()); () }
     finally {
-      capture.close()
+      current.foreach(_.close())
       eventually(execute(s"SELECT pg_drop_replication_slot('$slot')"))
       Using.resource(Files.walk(directory))(_.sorted(Comparator.reverseOrder()).forEach(Files.delete(_)))
     }
