@@ -80,15 +80,12 @@ final class ReplicaColumnsSuite extends QuerySuite with Eventually {
   )
 
   test("a replica's columns have the source's types and NOT NULL, and its rows are equal") {
-    val mood = "CREATE TYPE mood AS ENUM ('sad', 'happy')"
     val values = Values.map(_._2).mkString(", ")
     scene(
-      "CREATE EXTENSION citext",
-      mood,
       s"CREATE TABLE items (${Columns.mkString(", ")})",
       s"INSERT INTO items VALUES (1, $values)",
       "INSERT INTO items (id, c_text) VALUES (2, 'a')"
-    )("CREATE EXTENSION citext", mood) { scene =>
+    )() { scene =>
       scene.copy(
         s"INSERT INTO items VALUES (3, $values)",
         "UPDATE items SET c_numeric = 0.00000000000000000000000000000000000000000000000001 WHERE id = 1",
@@ -101,18 +98,20 @@ final class ReplicaColumnsSuite extends QuerySuite with Eventually {
   }
 
   test(
-    "a type that the target lacks, that means something else there, or that equates keys becomes one of Spark's",
+    "a type that another role may have made, means something else elsewhere, or equates keys becomes one of Spark's",
     Slow) {
     scene(
       "CREATE TYPE mood AS ENUM ('sad', 'happy')",
-      "CREATE TYPE size AS ENUM ('s', 'm')",
       "CREATE TYPE part AS (a int, b text)",
-      "CREATE TABLE items (id char(3) PRIMARY KEY, mood mood, size size, price money, part part)",
-      "INSERT INTO items VALUES ('a', 'sad', 'm', 2.5, (1, 'x'))"
-    )("CREATE TYPE size AS ENUM ('s')") { scene =>
-      scene.copy()()
+      "CREATE TABLE items (id numeric PRIMARY KEY, mood mood, price money, part part, json json, time time(3))",
+      "INSERT INTO items VALUES (1.0, 'sad', 2.5, (1, 'x'), '{\"a\": \"\\u0000\"}', '12:00')"
+    )("CREATE DOMAIN mood AS text CHECK (VALUE = 'planted')") { scene =>
+      scene.copy("UPDATE items SET id = 1.00", "ALTER TYPE mood ADD VALUE 'new'", "UPDATE items SET mood = 'new'")()
       assert(
-        columns(scene.to, "replica") == Seq("id text NOT NULL", "mood text", "part text", "price text", "size text"))
+        columns(scene.to, "replica") ==
+          Seq("id text NOT NULL", "json text", "mood text", "part text", "price text", "time text"))
+      assert(
+        rows(scene.to, "SELECT concat_ws(' ', id, mood, json) FROM replica") == Seq("1.00 new {\"a\": \"\\u0000\"}"))
     }
   }
 
@@ -163,7 +162,6 @@ private object ReplicaColumnsSuite {
     "character varying(8)" -> "'äöüß'",
     "character(4)" -> "'ab'",
     "name" -> "'n'",
-    "citext" -> "'CiText'",
     "bytea" -> "'\\xdeadbeef'",
     "date" -> "'0044-03-15 BC'",
     "timestamp without time zone" -> "'2026-11-29 12:34:56.789012'",
@@ -172,7 +170,6 @@ private object ReplicaColumnsSuite {
     "time without time zone" -> "'23:59:59.999999'",
     "interval" -> "'1 year 2 days 03:04:05.6'",
     "uuid" -> "'00000000-0000-0000-0000-000000000001'",
-    "json" -> "'{\"a\": 1.50, \"a\": null}'",
     "jsonb" -> "'{\"b\": [1.50, null], \"a\": \"x\"}'",
     "inet" -> "'10.0.0.1/8'",
     "macaddr" -> "'08:00:2b:01:02:03'",
@@ -180,11 +177,9 @@ private object ReplicaColumnsSuite {
     "int4range" -> "'[1,5)'",
     "point" -> "'(1.5,-2)'",
     "tsvector" -> "'''a'':1 ''b'''",
-    "mood" -> "'happy'",
     "integer[]" -> "'{1,NULL,3}'",
     "text[]" -> "'{a,NULL,\"b,c\"}'",
     "uuid[]" -> "'{00000000-0000-0000-0000-000000000001}'",
-    "mood[]" -> "'{sad,happy}'",
     "numeric(5,1)[]" -> "'{1.5,NULL}'"
   )
 

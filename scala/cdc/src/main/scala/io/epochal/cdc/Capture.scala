@@ -86,7 +86,10 @@ final private[cdc] class Capture(
 
   private def lastLsn: Long = state.last.fold(origin.start)(_.transaction.lsn)
 
-  override def deliveredUntil(row: Long): Unit = deliveredRow = math.max(deliveredRow, row)
+  override def deliveredUntil(row: Long): Unit = {
+    deliveredRow = math.max(deliveredRow, row)
+    waitingChanges.drop(row)
+  }
 
   override def metrics: Map[String, String] = Map(
     "slot" -> origin.slot,

@@ -7,7 +7,6 @@ import org.apache.spark.sql.types._
 import io.epochal.cdc.snapshot.TableKey
 import io.epochal.cdc.value.{RowReader, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.database.PostgresType
 import io.epochal.kit.record.{ReplicaKey, SourceColumn}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
@@ -165,11 +164,7 @@ private[cdc] object CdcProvider {
         "suggestion" -> "Leave it out of the schema.")
     val markedColumns = chosenColumns.map { field =>
       val column = columns.find(_.name == field.name).get
-      val labels = column.kind.leaf.shape match {
-        case PostgresType.Enum(labels) => labels
-        case _                         => Nil
-      }
-      SourceColumn(column.kind.cast, column.modifier, labels, table.notNull(field.name)).mark(field)
+      SourceColumn(column.kind.cast, column.modifier, table.notNull(field.name)).mark(field)
     }
     withOwn(table.name, ReplicaKey.mark(StructType(markedColumns), table.sql, table.followed, preimages)) ->
       (new RowReader(table.name, columns, chosenColumns).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))

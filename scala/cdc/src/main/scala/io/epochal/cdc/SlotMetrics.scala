@@ -17,7 +17,7 @@ import io.epochal.cdc.slot.SlotFacts
   * @param committedAt
   *   when the last transaction was committed, in microseconds since 1970; None: there is none
   * @param waitingSince
-  *   the same of the oldest change that no epoch has stored yet
+  *   the same of the oldest change that no epoch has stored yet; None within: not known
   */
 final private[cdc] case class SlotMetrics(
     slot: Option[SlotFacts],
@@ -25,13 +25,13 @@ final private[cdc] case class SlotMetrics(
     receivedLsn: Long,
     isIdle: Boolean,
     committedAt: Option[Long],
-    waitingSince: Option[Long]) {
+    waitingSince: Option[Option[Long]]) {
 
   private def lag: Option[Double] = for (facts <- slot; end <- facts.end; commitTime <- committedAt)
     yield if (isIdle && compareUnsigned(receivedLsn, end) >= 0) 0.0 else secondsSince(facts, commitTime)
 
   private def replicaLag: Option[Double] =
-    waitingSince.fold(lag)(commitTime => slot.map(secondsSince(_, commitTime)))
+    waitingSince.fold(lag)(time => for (facts <- slot; commitTime <- time) yield secondsSince(facts, commitTime))
 
   private def secondsSince(facts: SlotFacts, commitTime: Long): Double =
     math.max(0.0, (facts.now - commitTime) / 1e6 + age)

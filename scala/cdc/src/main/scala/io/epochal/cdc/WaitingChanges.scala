@@ -20,23 +20,28 @@ final private[cdc] class WaitingChanges(firstRow: Long, committedAt: Long => Opt
 
   /** For each frame of this run the row after it, and the time of its first transaction. */
   private val frames = mutable.Queue.empty[(Long, Long)]
-  private var earlier = (-1L, Option.empty[Long])
+  @volatile private var earlier = (-1L, Option.empty[Long])
 
   def add(until: Long, time: Long): Unit = synchronized(frames.enqueue(until -> time): Unit)
+
+  /** Forgets the changes before a row. */
+  def drop(row: Long): Unit = synchronized {
+    while (frames.headOption.exists(_._1 <= row)) frames.dequeue(): Unit
+  }
 
   /** @param row
     *   the one after the last stored
     * @return
-    *   None if nothing waits
+    *   None if nothing waits; None within: the time is not known
     */
-  def oldest(row: Long): Option[Long] = synchronized {
-    while (frames.headOption.exists(_._1 <= row)) frames.dequeue(): Unit
-    if (row >= firstRow) frames.headOption.map(_._2)
-    else {
+  def oldest(row: Long): Option[Option[Long]] =
+    if (row < firstRow) {
       if (earlier._1 != row) earlier = row -> committedAt(row)
-      earlier._2
+      Some(earlier._2)
+    } else {
+      drop(row)
+      synchronized(frames.headOption.map { case (_, time) => Some(time) })
     }
-  }
 }
 
 private[cdc] object WaitingChanges {

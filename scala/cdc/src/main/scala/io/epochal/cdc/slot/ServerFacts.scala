@@ -158,7 +158,9 @@ private[cdc] object ServerFacts {
          |  ARRAY(SELECT a.attname::text FROM pg_attribute a
          |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns,
          |  ARRAY(SELECT a.attname::text FROM pg_attribute a
-         |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attnotnull AND NOT a.attisdropped) AS not_null,
+         |    WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attnotnull AND NOT a.attisdropped AND NOT EXISTS (
+         |      SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'n' AND NOT k.convalidated
+         |        AND a.attnum = ANY (k.conkey))) AS not_null,
          |  ARRAY(SELECT quote_ident(s.nspname) FROM pg_index i
          |    CROSS JOIN LATERAL unnest(i.indclass::oid[]) WITH ORDINALITY AS k(class, place)
          |    JOIN pg_opclass o ON o.oid = k.class

@@ -23,7 +23,7 @@ import io.epochal.kit.record.TextEncoding
   * stored.
   */
 final private[http] class Upload(inbound: Inbound, request: Request, reply: Reply, state: HttpState) extends Runnable {
-  private val buffer = state.budget.newBuffer(state.settings.maxRequestBytes)
+  @volatile private var buffer = state.budget.newBuffer(state.settings.maxRequestBytes)
   private val startNanos = System.nanoTime()
   private var windowStart = startNanos
   private var windowBytes = 0L
@@ -101,6 +101,7 @@ final private[http] class Upload(inbound: Inbound, request: Request, reply: Repl
         case busy: Problem if busy.retryAfterSeconds.nonEmpty =>
           noRoom = Some(busy)
           buffer.close()
+          buffer = state.budget.newBuffer(0)
       }
   }
 

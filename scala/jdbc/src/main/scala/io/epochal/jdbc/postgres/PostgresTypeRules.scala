@@ -24,27 +24,34 @@ object PostgresTypeRules extends TypeRules {
     case other       => declare(other)
   }
 
+  /** Only types of PostgreSQL itself: another role may have made the target's type of that name. */
   override def declareLike(
       connection: Connection,
       dataType: DataType,
       column: SourceColumn,
-      isKey: Boolean): Option[String] =
-    PostgresColumn
-      .read(
-        connection,
-        sql"""SELECT ARRAY[0, 1] AS path, 'like'::name AS field, t.oid, ${column.modifier} AS modifier
-             |  FROM (SELECT pg_catalog.to_regtype(${column.declaration})::oid AS oid) AS t WHERE t.oid IS NOT NULL"""
-      )
-      .values
-      .flatten
-      .map(_.kind)
-      .find(kind =>
-        takes(dataType, kind) && !Unlike(kind.leaf.name) && !(isKey && loose(kind).isDefined) &&
-          (kind.leaf.shape match {
-            case Enum(labels) => column.labels.forall(labels.contains)
-            case _            => true
-          }))
-      .map(_.declaration)
+      isKey: Boolean): Option[String] = {
+    // Older servers refuse some modifiers.
+    val name = column.declaration.replaceAll("\\([^)]*\\)", "")
+    def isLike(kind: PostgresType): Boolean =
+      kind.leaf.shape == Plain && takes(dataType, kind) && !Unlike(kind.leaf.name) &&
+        !(isKey && row.Texts.is(dataType) && !ExactTexts(kind.name)) &&
+        kind.leaf.numeric.forall { case (precision, scale) =>
+          kind.leaf.name != "numeric" || 0 <= scale && scale <= precision
+        }
+    if (name.contains('.')) None
+    else
+      PostgresColumn
+        .read(
+          connection,
+          sql"""SELECT ARRAY[0, 1] AS path, 'like'::name AS field, t.oid, ${column.modifier} AS modifier
+               |  FROM (SELECT pg_catalog.to_regtype($name)::oid AS oid) AS t WHERE t.oid < 10000"""
+        )
+        .values
+        .flatten
+        .map(_.kind)
+        .find(isLike)
+        .map(_.declaration)
+  }
 
   override val exactKey = "type text or varchar, and a deterministic collation such as the default or \"C\""
 
@@ -161,10 +168,12 @@ object PostgresTypeRules extends TypeRules {
   def isText(columnType: ColumnType): Boolean =
     Set("text", "varchar", "bpchar", "name")(columnType.asInstanceOf[PostgresType].name)
 
-  /** Types whose texts mean something else on another server, or under other settings. */
-  private val Unlike =
-    Set("money", "aclitem", "regclass", "regcollation", "regconfig", "regdictionary", "regnamespace") ++
-      Set("regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype")
+  /** Types whose texts mean something else on another server or under other settings, or which take texts that the sink refuses. */
+  private val Unlike = Set("money", "aclitem", "json", "regclass", "regcollation", "regconfig", "regdictionary") ++
+    Set("regnamespace", "regoper", "regoperator", "regproc", "regprocedure", "regrole", "regtype")
+
+  /** Types that compare texts as Spark does. */
+  private val ExactTexts = Set("text", "varchar", "name", "uuid")
 
   private val Unsorted = Set("json", "jsonb", "inet", "cidr", "citext")
 }

@@ -2,8 +2,6 @@ package io.epochal.kit.record
 
 import org.apache.spark.sql.types.{MetadataBuilder, StructField}
 
-import io.epochal.core.option.NameList
-
 /** How the table of a change feed declares a column, for replicas that are to declare it alike. Stands in the metadata of the query's
   * column, which selections, filters and new names keep, and casts and other expressions do not.
   *
@@ -11,19 +9,16 @@ import io.epochal.core.option.NameList
   *   its PostgreSQL type, as `format_type` prints it, with its schema unless that is `pg_catalog`; a domain's base type
   * @param modifier
   *   `atttypmod`
-  * @param labels
-  *   of an enum; empty for other types
   * @param isRequired
   *   whether it is NOT NULL
   */
-final case class SourceColumn(declaration: String, modifier: Int, labels: Seq[String], isRequired: Boolean) {
+final case class SourceColumn(declaration: String, modifier: Int, isRequired: Boolean) {
 
   /** The column of a query, with its origin in its metadata. */
   def mark(field: StructField): StructField = {
     val column = new MetadataBuilder()
       .putString("type", declaration)
       .putLong("modifier", modifier.toLong)
-      .putString("labels", NameList.render(labels))
       .putBoolean("required", isRequired)
     field.copy(metadata =
       new MetadataBuilder().withMetadata(field.metadata).putMetadata(SourceColumn.Mark, column.build()).build())
@@ -36,10 +31,6 @@ object SourceColumn {
   /** Of a column of a query; None: it does not come from a change feed, or the query computes it. */
   def of(field: StructField): Option[SourceColumn] = Option.when(field.metadata.contains(Mark)) {
     val column = field.metadata.getMetadata(Mark)
-    SourceColumn(
-      column.getString("type"),
-      column.getLong("modifier").toInt,
-      NameList.names(column.getString("labels")).getOrElse(Nil),
-      column.getBoolean("required"))
+    SourceColumn(column.getString("type"), column.getLong("modifier").toInt, column.getBoolean("required"))
   }
 }
