@@ -22,7 +22,7 @@ BUDGETS = {
     "random": 346,
     "rest": 9019,
     "ingest": 2469,
-    "cdc": 4975,
+    "cdc": 4972,
     "jdbc": 7423,
     "inspect": 416,
     "app": 65,

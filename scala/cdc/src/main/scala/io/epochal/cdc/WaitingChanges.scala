@@ -38,10 +38,7 @@ final private[cdc] class WaitingChanges(firstRow: Long, committedAt: Long => Opt
     if (row < firstRow) {
       if (earlier._1 != row) earlier = row -> committedAt(row)
       Some(earlier._2)
-    } else {
-      drop(row)
-      synchronized(frames.headOption.map { case (_, time) => Some(time) })
-    }
+    } else synchronized(frames.find(_._1 > row).map { case (_, time) => Some(time) })
 }
 
 private[cdc] object WaitingChanges {
