@@ -16,6 +16,10 @@ final class SqliteChangesSuite extends Changes(Sqlite)
 @Slow
 final class StagedChangesSuite extends Changes(PostgresBy.staged)
 
+final class MariadbChangesSuite extends MysqlChanges(Mariadb)
+@Slow
+final class Mysql8ChangesSuite extends MysqlChanges(Mysql8)
+
 final class PostgresChangesSuite extends Changes(Postgres) {
 
   onSchema("a trigger that swallows a delete is noticed", schema, keyed) { f =>
@@ -26,10 +30,43 @@ final class PostgresChangesSuite extends Changes(Postgres) {
   }
 }
 
+/** Here the changes go through LOAD DATA LOCAL, too, and the counts of drivers differ. */
+abstract class MysqlChanges(databases: TestDatabases) extends Changes(databases) {
+
+  onSchema("many changes go by LOAD DATA, and rows that stay as they are count as stored", schema, keyed) { f =>
+    f.database.execute("SET GLOBAL local_infile = ON")
+    val run = f.newRun(query, changes + ("connection.useAffectedRows" -> "true"))
+    val words = Seq("tab\tbed", "back\\slash", "line\nfeed", "日本")
+    def rows(op: Int => String, ids: Range) = ids.map(id => row(op(id), id.toLong, words(id % words.size)))
+    write(f, run, 0, rows(_ => "i", 0 until 1000))
+    assert(run.metrics("load") == "LOAD DATA LOCAL", run.metrics)
+    write(f, run, 1, rows(id => if (id % 2 == 0) "u" else "d", 0 until 1200))
+    assert(stored(f) == (0 until 1200 by 2).map(id => s"$id ${words(id % words.size)}"))
+    assert(run.metrics("load") == "LOAD DATA LOCAL", run.metrics)
+  }
+
+  onSchema(
+    "long keys that differ at their end are different",
+    schema,
+    keyed.replace("kind VARCHAR(50)", "kind VARCHAR(700)")) { f =>
+    val run = f.newRun(query, ordered)
+    val long = "x" * 699
+    def row(op: String, last: String, word: String, version: Int) =
+      InternalRow(text(op), 1L, version, text(long + last), text(word))
+    write(
+      f,
+      run,
+      0,
+      Seq(row("i", "a", "one", 1), row("i", "b", "two", 1), row("d", "a", null, 2), row("i", "c", "three", 1)))
+    assert(stored(f) == Seq("1 two", "1 three"))
+  }
+}
+
 /** `mode=changes`: a stream of changes maintains a replica. */
 abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
 
-  protected val keyed = "CREATE TABLE t (id BIGINT, kind TEXT, word TEXT NOT NULL, version INT, PRIMARY KEY (id, kind))"
+  protected val keyed: String =
+    s"CREATE TABLE t (id BIGINT, kind ${databases.keyText}, word TEXT NOT NULL, version INT, PRIMARY KEY (id, kind))"
   protected val schema: StructType = new StructType()
     .add("op", StringType)
     .add("id", LongType)
@@ -37,13 +74,13 @@ abstract class Changes(databases: TestDatabases) extends SinkSuite(databases) {
     .add("kind", StringType)
     .add("word", StringType)
   protected val changes: Map[String, String] =
-    Map("sinkId" -> "sink", "mode" -> "changes", "keyColumns" -> "kind,id", "opColumn" -> "op")
-  private val ordered = changes + ("orderColumn" -> "version")
+    Map("sinkId" -> "sink", "mode" -> "changes", "keyColumns" -> "kind,id", "opColumn" -> "op") ++ databases.keyOptions
+  protected val ordered: Map[String, String] = changes + ("orderColumn" -> "version")
 
-  private def text(value: String): UTF8String = UTF8String.fromString(value)
+  protected def text(value: String): UTF8String = UTF8String.fromString(value)
   protected def row(op: String, id: Long, word: String, version: Any = null): InternalRow =
     InternalRow(text(op), id, version, text("k"), text(word))
-  private def stored(f: JdbcSinkFixture): Seq[String] =
+  protected def stored(f: JdbcSinkFixture): Seq[String] =
     f.database.query("SELECT id, word FROM t ORDER BY id").map(_.mkString(" "))
 
   protected def swallowed(f: JdbcSinkFixture): Unit = {

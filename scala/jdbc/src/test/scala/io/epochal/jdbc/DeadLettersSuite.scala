@@ -15,6 +15,10 @@ final class SqliteDeadLettersSuite extends DeadLetters(Sqlite)
 @Slow
 final class StagedDeadLettersSuite extends DeadLetters(PostgresBy.staged)
 @Slow
+final class MariadbDeadLettersSuite extends MysqlDeadLetters(Mariadb)
+@Slow
+final class Mysql8DeadLettersSuite extends MysqlDeadLetters(Mysql8)
+@Slow
 final class PreparedDeadLettersSuite extends DeadLetters(PostgresBy.prepared)
 
 final class PostgresDeadLettersSuite extends DeadLetters(Postgres) {
@@ -39,15 +43,40 @@ final class PostgresDeadLettersSuite extends DeadLetters(Postgres) {
   }
 }
 
+abstract class MysqlDeadLetters(databases: TestDatabases) extends DeadLetters(databases) {
+
+  onSchema(
+    "many bad rows that are long together fit into its messages",
+    new StructType().add("id", LongType).add("head", StringType).add("word", StringType),
+    "CREATE TABLE t (id BIGINT, head LONGTEXT, word TEXT)") { f =>
+    f.database.execute("SET GLOBAL max_allowed_packet = 4194304")
+    try {
+      val text = "日本 \\ ' 🙂 " * 5000
+      val rows = (0 until 190).map(n =>
+        InternalRow(n.toLong, UTF8String.fromString(text), UTF8String.fromString(if (n < 150) "\u0000" else "w")))
+      write(f, f.newRun(query, lenient), 0, rows)
+      assert(f.database.one("SELECT count(*) FROM t") == 40L)
+      assert(f.database.one("SELECT count(*) FROM bad") == 150L)
+      assert(
+        f.database
+          .one("SELECT row_json FROM bad WHERE \"row_number\" = 1 AND partition_id = 0")
+          .toString
+          .contains("日本 \\\\ ' 🙂"))
+    } finally f.database.execute("SET GLOBAL max_allowed_packet = 67108864")
+  }
+}
+
 /** Bad rows go to `deadLetterTable`, in their epoch's transaction. */
 abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases) {
 
   protected val lenient: Map[String, String] = Map("sinkId" -> "sink", "deadLetterTable" -> "bad")
-  private val columns = "sink_id, epoch, partition_id, row_number, column_name"
+  private val columns = "sink_id, epoch, partition_id, \"row_number\", column_name"
 
   private def bad(n: Long): InternalRow = InternalRow(n, UTF8String.fromString("\u0000"))
   private def letters(f: JdbcSinkFixture): Seq[String] =
-    f.database.query(s"SELECT $columns FROM bad ORDER BY epoch, partition_id, row_number").map(_.mkString(" "))
+    f.database
+      .query("SELECT " + columns + " FROM bad ORDER BY epoch, partition_id, \"row_number\"")
+      .map(_.mkString(" "))
 
   on("bad rows are set aside with row, column, reason and position; the others are stored", table) { f =>
     val run = f.newRun(query, lenient)
@@ -55,7 +84,7 @@ abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases
     write(f, run, 1, Seq(bad(101), f.row(5), bad(102)))
     holds(f, 0 until 6)
     assert(letters(f) == Seq("sink 0 1 1 word", "sink 1 0 1 word", "sink 1 1 2 word"))
-    val letter = f.database.query("SELECT row_json, reason, recorded_at FROM bad ORDER BY epoch, row_number").head
+    val letter = f.database.query("SELECT row_json, reason, recorded_at FROM bad ORDER BY epoch, \"row_number\"").head
     assert(letter.head == "{\"id\":100,\"word\":\"\\u0000\"}")
     assert(letter(1).toString.endsWith("set nulCharacter to strip or replace it") && letter(2) != null)
     assert(ledger(f, "total_rows") == 9L && run.metrics("badRows") == "2")
@@ -131,7 +160,7 @@ abstract class DeadLetters(databases: TestDatabases) extends SinkSuite(databases
       val reordered = fill(rows).reverse
       write(other, other.newRun(query, lenient), 0, reordered)
       def digest(fixture: JdbcSinkFixture): ContentDigest =
-        ContentDigest.parse(ledger(fixture, "rows").asInstanceOf[Long], ledger(fixture, "digest").toString)
+        ContentDigest.parse(ledger(fixture, "\"rows\"").asInstanceOf[Long], ledger(fixture, "digest").toString)
       assert(digest(other) == digest(f) && digest(f).rows == 300L)
     } finally other.close()
   }

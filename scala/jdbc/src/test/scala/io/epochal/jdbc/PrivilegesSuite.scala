@@ -172,6 +172,33 @@ abstract class MysqlPrivileges(databases: TestDatabases) extends SinkSuite(datab
     holds(f, 0 until 3)
   }
 
+  on("the start refuses a login that may store rows, but not delete them", "CREATE TABLE t (id BIGINT PRIMARY KEY)") {
+    f =>
+      val database = f.database.one("SELECT DATABASE()")
+      val columns = new StructType().add("op", StringType).add("id", LongType).add("word", StringType)
+      val wide = new JdbcSinkFixture(f.database, columns)
+      val more = Map("keyColumns" -> "id", "opColumn" -> "op", "addColumns" -> "true", "deadLetterTable" -> "bad")
+      write(f, f.newRun(query, Map("sinkId" -> "sink", "addColumns" -> "true")), 0, Nil)
+      f.database.execute("ALTER TABLE t DROP COLUMN word")
+      val options = login(
+        f,
+        "keeper",
+        s"GRANT SELECT, INSERT, UPDATE, CREATE, CREATE TEMPORARY TABLES ON $database.*",
+        s"GRANT DELETE ON $database.epochal_ledger_retired",
+        s"GRANT DELETE ON $database.epochal_ledger_history"
+      ) ++ more
+      val error = refused(Conditions.PrivilegesMissing)(wide.newRun(query, options))
+      assert(
+        error.values("grants") == s"GRANT SELECT, INSERT, UPDATE, DELETE, ALTER ON `$database`.`t` TO 'keeper'@'%'")
+      f.database.execute(error.values("grants"))
+      val run = wide.newRun(query, options)
+      def row(op: String, id: Long, word: String) = InternalRow(fromString(op), id, fromString(word))
+      write(wide, run, 1, Seq(row("i", 1, "one"), row("i", 2, "two"), row("i", 3, "\u0000")))
+      write(wide, run, 2, Seq(row("d", 1, null)))
+      assert(f.database.query("SELECT id, word FROM t").map(_.mkString(" ")) == Seq("2 two"))
+      assert(f.database.one("SELECT count(*) FROM bad") == 1L)
+  }
+
   on("the start refuses a login that may not write the ledger", table) { f =>
     val database = f.database.one("SELECT DATABASE()")
     write(f, f.newRun(query), 0, numbers(f, 0 until 3))

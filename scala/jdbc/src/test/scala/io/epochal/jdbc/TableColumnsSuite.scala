@@ -10,6 +10,10 @@ import io.epochal.core.failpoint.Failpoints
 
 final class SqliteTableColumnsSuite extends TableColumns(Sqlite)
 @Slow
+final class MariadbTableColumnsSuite extends TableColumns(Mariadb)
+@Slow
+final class Mysql8TableColumnsSuite extends TableColumns(Mysql8)
+@Slow
 final class StagedTableColumnsSuite extends TableColumns(new Owned(PostgresBy.staged))
 
 final class PostgresTableColumnsSuite extends TableColumns(new Owned(Postgres)) {
@@ -74,7 +78,7 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     val map = Map("columnMap" -> "id:key,word:\"a \"\"word\"\"\"", "keyColumns" -> "id", "createTable" -> "true")
     write(f, f.newRun(query, map + ("sinkId" -> "sink")), 0, numbers(f, 0 until 2))
     assert(
-      f.database.query("SELECT key, \"a \"\"word\"\"\" FROM t ORDER BY key").map(_.mkString(" ")) ==
+      f.database.query("SELECT \"key\", \"a \"\"word\"\"\" FROM t ORDER BY 1").map(_.mkString(" ")) ==
         Seq("0 row 0", "1 row 1"))
   }
 
@@ -100,7 +104,8 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     val run = f.newRun(query, adding)
     Failpoints.arm("rows.loaded=fail@1")
     intercept[IllegalStateException](write(f, run, 0, Seq(row(1, "one", "1.50"))))
-    assert(columns(f) == 1)
+    // DDL commits in MySQL: there the claim has added them.
+    assert(columns(f) == (if (f.database.url.startsWith("jdbc:m")) 3 else 1))
     write(f, run, 0, Nil)
     assert(columns(f) == 3)
     write(f, run, 1, Seq(row(1, "one", "1.50")))

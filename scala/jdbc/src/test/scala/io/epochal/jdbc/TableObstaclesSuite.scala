@@ -3,6 +3,7 @@ package io.epochal.jdbc
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
+import org.scalatest.tags.Slow
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.TriggerMode
@@ -71,6 +72,23 @@ final class PostgresTableObstaclesSuite extends SinkSuite(Postgres) {
     f.database.execute(remedy(refused(Conditions.ModeUnsupported)(f.newRun(query, sink))))
     Seq(sink, sink + ("transport" -> "staged"), changes).foreach(f.newRun(query, _))
     refused(Conditions.ModeUnsupported)(f.newRun(query, sink + ("transport" -> "prepared")))
+  }
+}
+
+@Slow
+final class MariadbReferenceSuite extends SinkSuite(Mariadb) {
+
+  private val schema = new StructType().add("op", StringType).add("id", LongType).add("parent", LongType)
+
+  onSchema(
+    "a foreign key to the table itself is refused for changes, and its remedy works",
+    schema,
+    "CREATE TABLE t (id BIGINT PRIMARY KEY, parent BIGINT, CONSTRAINT \"a key\" FOREIGN KEY (parent) REFERENCES t (id))") {
+    f =>
+      val changes = Map("sinkId" -> "sink", "keyColumns" -> "id", "opColumn" -> "op")
+      val error = refused(Conditions.ModeUnsupported)(f.newRun(query, changes))
+      f.database.execute("ALTER TABLE .*(?=\\. The source)".r.findFirstIn(error.getMessage).get.replace("`", "\""))
+      write(f, f.newRun(query, changes), 0, Seq(InternalRow(UTF8String.fromString("i"), 2L, 1L)))
   }
 }
 

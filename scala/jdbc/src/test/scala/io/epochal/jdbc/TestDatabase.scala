@@ -51,6 +51,10 @@ trait TestDatabase {
 trait TestDatabases {
   def kind: String
 
+  /** A type for text keys, and the options that it requires. */
+  def keyText: String = "TEXT"
+  def keyOptions: Map[String, String] = Map.empty
+
   /** Cancels the test with a reason if there is no server. */
   def newDatabase(): TestDatabase
 }
@@ -227,14 +231,13 @@ object PostgresBy {
 }
 
 object Mariadb extends MysqlDatabases("MariaDB", MariadbServer.url.fold(TestServer.missing("mariadb"), identity)) {
-  override val keyText = "VARCHAR(20) COLLATE utf8mb4_nopad_bin"
-  override val keyOptions: Map[String, String] = Map.empty
+  override val keyText = "VARCHAR(50) COLLATE utf8mb4_nopad_bin"
 }
 
 /** Older than the first release with a collation that compares keys as Spark does. */
 sealed abstract class OldestMysql(kind: String, scheme: String)
     extends MysqlDatabases(kind, Mysql8Server.url.fold(TestServer.missing("mysql"), _.replace("jdbc:mysql:", scheme))) {
-  override val keyText = "VARCHAR(20) COLLATE utf8mb4_bin"
+  override val keyText = "VARCHAR(50) COLLATE utf8mb4_bin"
   override val keyOptions: Map[String, String] = Map("keyComparison" -> "database")
 }
 
@@ -243,10 +246,6 @@ object Mysql8ByMariadb extends OldestMysql("MySQL 8.0 by MariaDB's driver", "jdb
 
 sealed abstract class MysqlDatabases(override val kind: String, server: => String) extends TestDatabases {
   private val number = new AtomicInteger
-
-  /** A type for text keys, and the options that it requires. */
-  def keyText: String
-  def keyOptions: Map[String, String]
 
   override def newDatabase(): TestDatabase = {
     val serverUrl = server

@@ -3,10 +3,13 @@ package io.epochal.jdbc
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String.fromString
+import org.scalatest.tags.Slow
 
 final class PostgresTiesSuite extends Ties(Postgres)
 final class StagedTiesSuite extends Ties(PostgresBy.staged)
 final class SqliteTiesSuite extends Ties(Sqlite)
+@Slow
+final class MariadbTiesSuite extends Ties(Mariadb)
 
 /** Changes to one key with the same order. */
 abstract class Ties(databases: TestDatabases) extends SinkSuite(databases) {

@@ -62,8 +62,6 @@ sealed abstract class MysqlServer(name: String) {
       s"--port=$port",
       s"--socket=$home/socket",
       s"--pid-file=$home/pid",
-      // Not a shared directory: another server would remove this one's temporary tables at its start.
-      s"--tmpdir=$home",
       "--innodb-buffer-pool-size=64M",
       "--max-allowed-packet=16M",
       // The least strict setting.
@@ -77,8 +75,9 @@ sealed abstract class MysqlServer(name: String) {
     url(port)
   }
 
+  // Temporary tables not in a shared directory: another server would remove them at its start.
   private def common(home: Path): Seq[String] =
-    Seq(s"--datadir=$home/data", s"--log-error=$home/log") ++ (if (TestServer.isRoot) Seq("--user=nobody") else Nil)
+    Seq(s"--datadir=$home/data", s"--log-error=$home/log", s"--tmpdir=$home") ++ (if (TestServer.isRoot) Seq("--user=nobody") else Nil)
 
   private def run(home: Path, command: Seq[String]): Process =
     new ProcessBuilder((command.head +: "--no-defaults" +: command.tail): _*)

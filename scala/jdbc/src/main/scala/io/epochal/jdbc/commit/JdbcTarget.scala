@@ -101,7 +101,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def abandoned(): Unit = Leftovers.settle(database, run)
 
   private def addColumns(connection: Connection): Unit =
-    new AddedColumns(connection, dialect).add(database.options.table, bound)
+    new AddedColumns(connection, dialect).add(database.options.table, bound.table.name, bound.added)
 
   final private class JdbcTransaction(transaction: Transaction) extends SinkTransaction {
     private def connection: Connection = transaction.connection

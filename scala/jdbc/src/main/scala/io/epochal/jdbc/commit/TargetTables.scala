@@ -42,10 +42,18 @@ private[jdbc] object TargetTables {
     def bind(table: TargetTable): BoundTable = {
       val markedTable = if (make) dialect.catalog.identify(connection, table) else table
       val newColumns = check.added(markedTable).fold(throw _, identity)
-      new AddedColumns(connection, dialect).preview(markedTable.name, newColumns) {
+      val columns = new AddedColumns(connection, dialect)
+      def withColumns(added: Seq[(String, String)]): BoundTable = {
         val complete = if (newColumns.isEmpty) markedTable else find().getOrElse(throw check.missing(None))
         val bound = check.bind(complete).fold(error => throw check.refusal(connection, complete)(error), identity)
-        bound.copy(added = newColumns, shape = dialect.catalog.shape(connection, bound))
+        bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
+      }
+      if (newColumns.isEmpty) withColumns(Nil)
+      else if (!dialect.abilities.ddlCommits) columns.preview(markedTable.name, newColumns)(withColumns(newColumns))
+      else {
+        if (!make) throw overtaken
+        columns.add(options.table, markedTable.name, newColumns)
+        withColumns(Nil)
       }
     }
     val existing = find().map(bind)
@@ -58,8 +66,11 @@ private[jdbc] object TargetTables {
       bind(find().getOrElse(throw check.missing(None)))
     }
     val trusting = bound.copy(trustedOwners = options.trustedOwners)
-    trusting.copy(deadLetters =
-      options.deadLetterTable.map(new DeadLetterTable(dialect, _).prepare(connection, trusting.trust)))
+    trusting.copy(deadLetters = options.deadLetterTable.map { name =>
+      val letters = new DeadLetterTable(dialect, name)
+      if (make) letters.prepare(connection, trusting.trust)
+      else letters.find(connection, trusting.trust).getOrElse(throw overtaken)
+    })
   }
 }
 
@@ -67,35 +78,32 @@ private[jdbc] object TargetTables {
   *
   * They are added in the transaction of the first epoch, so an epoch that is rolled back leaves the table as it was. Rows are
   * encoded earlier, for the types that the columns will have. The claim therefore adds the columns, reads their types and rolls
-  * the change back. An epoch that finds other types than the claim is refused, as for any column (`TARGET_CHANGED`).
+  * the change back. An epoch that finds other types than the claim is refused, as for any column (`TARGET_CHANGED`). Where DDL
+  * commits, the claim adds them for good.
   */
 final private[jdbc] class AddedColumns(connection: Connection, dialect: Dialect) {
 
   /** Runs `body` as if the table already had the columns. */
-  def preview[A](table: QualifiedName, columns: Seq[(String, String)])(body: => A): A =
-    if (columns.isEmpty) body
-    else {
-      Sql.run(connection, s"SAVEPOINT $Savepoint")
-      alter(table, columns)
-      val result = body
-      Sql.run(connection, s"ROLLBACK TO SAVEPOINT $Savepoint")
-      Sql.run(connection, s"RELEASE SAVEPOINT $Savepoint")
-      result
-    }
+  def preview[A](table: QualifiedName, columns: Seq[(String, String)])(body: => A): A = {
+    Sql.run(connection, s"SAVEPOINT $Savepoint")
+    columns.foreach(column => Sql.run(connection, alter(table, column)))
+    val result = body
+    Sql.run(connection, s"ROLLBACK TO SAVEPOINT $Savepoint")
+    Sql.run(connection, s"RELEASE SAVEPOINT $Savepoint")
+    result
+  }
 
   /** Adds the columns that are still missing. */
-  def add(name: TableName, bound: BoundTable): Unit =
-    if (bound.added.nonEmpty) {
-      val present = dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
-      alter(
-        bound.table.name,
-        bound.added.filterNot { case (column, _) => present.contains(column.toLowerCase(Locale.ROOT)) })
+  def add(name: TableName, table: QualifiedName, columns: Seq[(String, String)]): Unit =
+    if (columns.nonEmpty) {
+      def present: Seq[String] =
+        dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
+      def isPresent(column: (String, String)): Boolean = present.contains(column._1.toLowerCase(Locale.ROOT))
+      columns.filterNot(isPresent).foreach(column => Sql.create(connection, alter(table, column))(isPresent(column)))
     }
 
-  private def alter(table: QualifiedName, columns: Seq[(String, String)]): Unit =
-    columns.foreach { case (column, kind) =>
-      Sql.run(connection, s"ALTER TABLE ${dialect.quote(table)} ADD COLUMN ${dialect.quote(column)} $kind")
-    }
+  private def alter(table: QualifiedName, column: (String, String)): String =
+    s"ALTER TABLE ${dialect.quote(table)} ADD COLUMN ${dialect.quote(column._1)} ${column._2}"
 
   private val Savepoint = "epochal_columns"
 }

@@ -6,8 +6,8 @@ package io.epochal.jdbc.database
   *   a load deletes rows by key where [[BoundTable.operation]] says so
   * @param flushes
   *   tasks can append rows in their own transactions, in the middle of an epoch; otherwise only the driver writes
-  * @param altersInTransaction
-  *   ALTER TABLE is transactional: a rollback undoes it
+  * @param addsColumns
+  *   the sink can add columns: with the first epoch, or with the claim if DDL commits
   * @param ddlCommits
   *   CREATE TABLE and other DDL commit the open transaction: a claim then creates its tables in a separate one first
   * @param maxConnections
@@ -22,7 +22,7 @@ package io.epochal.jdbc.database
 final case class Abilities(
     deletes: Boolean = false,
     flushes: Boolean = false,
-    altersInTransaction: Boolean = false,
+    addsColumns: Boolean = false,
     ddlCommits: Boolean = false,
     maxConnections: Int = 8,
     longestName: Int = Int.MaxValue,

@@ -95,6 +95,13 @@ private[jdbc] object Operation {
   /** All rows before it are deleted. */
   final val Empties = 2
 
+  /** Whether rows with an effect are sent without a column's value.
+    *
+    * @param identifies
+    *   see [[BoundColumn]]
+    */
+  def omits(effect: Int, identifies: Boolean): Boolean = effect == Empties || effect == Deletes && !identifies
+
   /** The accepted words, in lower case, and their effect. The short ones are Debezium's. */
   val Words: Seq[(String, Int)] =
     Seq("insert" -> Stores, "update" -> Stores, "delete" -> Deletes, "i" -> Stores, "c" -> Stores, "r" -> Stores) ++

@@ -31,7 +31,9 @@ final case class WriteNeeds(
   def transport: TransportChoice = options.transport
 
   /** On the columns of the target, or on the whole table: those to store rows with, less what the transport needs. */
-  def onTarget: Seq[String] = if (options.upsert) Seq("SELECT", "INSERT", "UPDATE") else Seq("INSERT")
+  def onTarget: Seq[String] =
+    (if (options.upsert) Seq("SELECT", "INSERT", "UPDATE") else Seq("INSERT")) ++
+      Option.when(options.changes)("DELETE") ++ Option.when(bound.exists(_.added.nonEmpty))("ALTER")
 
   /** The tables of the sink's own that its first steps use; missing ones are created. */
   def keptTables: Seq[KeptTable] =

@@ -10,7 +10,6 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.{InsertBatches, RowBytes}
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.database.QualifiedName
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
@@ -27,7 +26,13 @@ class GenericDialect extends Dialect {
   override def handles(url: String): Boolean = url.startsWith("jdbc:")
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] =
-    if (options.upsert) Left(upsert(options)) else DeadLetterTable.refused(options, name)
+    if (options.upsert) Left(upsert(options)) else JdbcOptions.ensure(options.deadLetterTable.isEmpty)(deadLetters)
+
+  private def deadLetters: EpochalException =
+    JdbcOptions.unsupported(
+      s"set bad rows aside in $name",
+      "Epochal has no table of bad rows for this database",
+      "Leave {option:deadLetterTable} out, or filter the rows in the query.")
 
   private def upsert(options: JdbcOptions): EpochalException =
     JdbcOptions.unsupported(

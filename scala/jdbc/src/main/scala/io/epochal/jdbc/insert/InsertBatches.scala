@@ -185,8 +185,7 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
       val first = place * width + 1
       var i = 0
       while (i < binders.length) {
-        if (row.isNullAt(ordinals(i)) || effect == Operation.Empties || effect == Operation.Deletes && !identifies(i))
-          statement.setObject(first + i, null)
+        if (row.isNullAt(ordinals(i)) || Operation.omits(effect, identifies(i))) statement.setObject(first + i, null)
         else binders(i).bind(statement, first + i, row, ordinals(i))
         i += 1
       }

@@ -40,9 +40,11 @@ abstract class KeyedMerge(
 
     /** The version of the last row that empties the table. */
     val emptied: Option[String] = Sql
-      .query(connection, s"SELECT max(${bytes(version)}) FROM $source AS s WHERE s.$deletes AND s.$key IS NULL")(row =>
-        Option(row.getString(1)))
-      .head
+      .query(
+        connection,
+        s"SELECT $version FROM $source AS s WHERE s.$deletes AND s.$key IS NULL ORDER BY ${bytes(version)} DESC LIMIT 1")(
+        _.getString(1))
+      .headOption
 
     /** The rows after the one that last emptied the table. */
     val rows: String = {
@@ -65,16 +67,14 @@ abstract class KeyedMerge(
       *   SQL of the table
       * @param equal
       *   compares the keys of `t` and `w`
-      * @param write
-      *   executes an UPDATE of the target
       * @return
       *   the number of rows that the target has
       */
-    def update(into: String, equal: String)(write: String => Long): Long =
+    def update(into: String, equal: String): Long =
       partial(into, equal).map { case (condition, columns) =>
         val rows = s"(SELECT * FROM $into AS w WHERE $condition)"
         if (columns.isEmpty) count(s"SELECT count(*) FROM $target AS t JOIN $rows AS w ON $equal")
-        else write(s"UPDATE $target AS t SET ${updates("w", columns)} FROM $rows AS w WHERE $equal")
+        else updateTarget(columns, rows, equal)
       }.sum
 
     /** For each set of columns that rows do not have: a condition for these rows as `w`, and the other columns. */
@@ -85,9 +85,8 @@ abstract class KeyedMerge(
           latest(
             rows,
             s"NOT $deletes AND ($unchangedColumn IS NULL OR replace($unchangedColumn, $mark, '') = $unchangedColumn)")
-        run(
-          s"UPDATE $into AS w SET $name = t.$name, $unchangedColumn = replace(w.$unchangedColumn, $mark, '') " +
-            s"FROM $earlier AS t WHERE $equal AND replace(w.$unchangedColumn, $mark, '') <> w.$unchangedColumn")
+        val sets = Seq(name -> s"t.$name", unchangedColumn -> s"replace(w.$unchangedColumn, $mark, '')")
+        run(updateRows(into, sets, earlier, s"$equal AND replace(w.$unchangedColumn, $mark, '') <> w.$unchangedColumn"))
       }
       run(s"UPDATE $into SET $unchangedColumn = NULL WHERE $unchangedColumn = ''")
       Sql
@@ -111,6 +110,22 @@ abstract class KeyedMerge(
     private def latest(from: String, condition: String): String =
       first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC, $deletes")
   }
+
+  /** SQL that updates the rows `w` of a relation by the rows `t` of another.
+    *
+    * @param sets
+    *   columns and their values
+    */
+  protected def updateRows(into: String, sets: Seq[(String, String)], from: String, condition: String): String =
+    s"UPDATE $into AS w SET ${sets.map { case (column, value) => s"$column = $value" }.mkString(", ")} " +
+      s"FROM $from AS t WHERE $condition"
+
+  /** Updates rows `t` of the target by rows `w`. Returns how many the target has. */
+  protected def updateTarget(columns: Seq[String], rows: String, equal: String): Long =
+    write(s"UPDATE $target AS t SET ${updates("w", columns)} FROM $rows AS w WHERE $equal")
+
+  /** Runs a statement that writes the target. */
+  protected def write(sql: String): Long = Sql.update(connection, sql)
 
   /** A text of the feed, in SQL. */
   protected def literal(text: String): String = s"'${text.replace("'", "''")}'"

@@ -24,7 +24,7 @@ final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Opera
     val isPartial = operation.isPartial(row)
     var i = 0
     while (i < checks.length) {
-      if (effect == Operation.Stores || effect == Operation.Deletes && checks(i).identifies) checks(i)(row, isPartial)
+      if (!Operation.omits(effect, checks(i).identifies)) checks(i)(row, isPartial)
       i += 1
     }
     if (operation.width > 1) operation.version(row): Unit

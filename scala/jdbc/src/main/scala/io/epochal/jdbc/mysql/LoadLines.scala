@@ -4,14 +4,15 @@ import java.io.InputStream
 import java.nio.charset.StandardCharsets.US_ASCII
 
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
-import io.epochal.jdbc.database.{BoundColumn, BoundTable}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Operation}
 import io.epochal.jdbc.insert.IsoBytes
 import io.epochal.jdbc.row.{NulCharacter, StoredText}
 import io.epochal.kit.sink.row.EncodedRows
 import io.epochal.kit.spark.memory.{BinaryRow, Memory}
 
-/** Encoded rows as the lines that LOAD DATA reads: fields end in a tab, lines in a line feed, NULL is `\N`. In texts and bytes a
+/** Encoded rows as the lines that LOAD DATA reads, with the columns of [[BoundTable.incoming]]: fields end in a tab, lines in a line feed, NULL is `\N`. In texts and bytes a
   * backslash stands before each tab, line feed (written as `t` and `n`) and backslash.
   *
   * Any failure to read the rows, also a fatal one, ends the stream early: an exception would leave the driver in the middle of its
@@ -22,6 +23,8 @@ final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) exten
 
   private val fields = table.columns.map(field(_, table.nulCharacter)).toArray
   private val ordinals = table.columns.map(_.ordinal).toArray
+  private val identifies = table.columns.map(_.identifies).toArray
+  private val operation = new Operation(table.operation, table.columns)
   private val row = BinaryRow.empty(table.width)
   private val chunks = rows.chunks.iterator
   private val line = new Line
@@ -73,17 +76,31 @@ final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) exten
     val length = java.lang.Long.reverseBytes(Memory.getLong(chunk, Memory.ARRAY_START + place)).toInt
     row.pointTo(chunk, place + 8, length)
     place += 8 + length
+    val effect = operation.effect(row)
     var i = 0
     while (i < fields.length) {
       if (i > 0) line.put('\t')
-      if (row.isNullAt(ordinals(i))) line.ascii("\\N") else fields(i).write(row, ordinals(i), line)
+      if (row.isNullAt(ordinals(i)) || Operation.omits(effect, identifies(i))) line.ascii(Null)
+      else fields(i).write(row, ordinals(i), line)
       i += 1
     }
+    if (operation.width > 0) line.ascii(if (effect == Operation.Stores) "\t0" else "\t1")
+    if (operation.width > 1) {
+      putText(operation.version(row))
+      putText(operation.unchangedColumns(row))
+    }
     line.put('\n')
+  }
+
+  private def putText(text: UTF8String): Unit = {
+    line.put('\t')
+    if (text == null) line.ascii(Null) else line.escape(text.getBaseObject, text.getBaseOffset, text.numBytes)
   }
 }
 
 private[mysql] object LoadLines {
+
+  private val Null = "\\N"
 
   /** Bytes to encode before some are sent. */
   private val Enough = 64 << 10
@@ -98,9 +115,10 @@ private[mysql] object LoadLines {
       conversion(column, variable).fold((name, Option.empty[String]))(sql => (variable, Some(s"$name = $sql")))
     }
     val sets = places.flatMap(_._2)
+    val names = places.map(_._1) ++ table.operation.toSeq.flatMap(_.names).map(MysqlDialect.quote)
     s"LOAD DATA LOCAL INFILE 'epochal' INTO TABLE $into CHARACTER SET binary " +
       "FIELDS TERMINATED BY 0x09 ESCAPED BY 0x5C LINES TERMINATED BY 0x0A " +
-      s"(${places.map(_._1).mkString(", ")})${if (sets.isEmpty) "" else sets.mkString(" SET ", ", ", "")}"
+      s"(${names.mkString(", ")})${if (sets.isEmpty) "" else sets.mkString(" SET ", ", ", "")}"
   }
 
   /** SQL of the value for a column that must not get its bytes as they are. */

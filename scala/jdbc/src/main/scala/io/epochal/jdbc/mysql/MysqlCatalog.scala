@@ -55,6 +55,14 @@ private[mysql] object MysqlCatalog extends Catalog {
   def literal(text: String): String =
     if (text.isEmpty) "''" else s"CONVERT(0x${HexFormat.of.formatHex(text.getBytes(UTF_8))} USING utf8mb4)"
 
+  /** A foreign key of a table to itself. */
+  def selfReference(connection: Connection, table: QualifiedName): Option[String] =
+    sql"""SELECT constraint_name FROM information_schema.key_column_usage
+         |WHERE table_schema = ${table.schema} AND table_name = ${table.table}
+         |AND referenced_table_schema = table_schema AND referenced_table_name = table_name ORDER BY 1"""
+      .query(connection)(_.getString(1))
+      .headOption
+
   override def exists(connection: Connection, table: QualifiedName): Boolean =
     relation(connection, table.schema, table.table).nonEmpty
 

@@ -8,7 +8,6 @@ import io.epochal.core.ledger.ServerIdentity
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.insert.RowBytes
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.jdbc.table.DeadLetterTable
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{ConnectionSettings, QualifiedName, Sql}
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
@@ -35,17 +34,35 @@ class MysqlDialect extends Dialect with BuiltInDialect {
     else s"`${name.replace("`", "``")}`"
 
   override val abilities: Abilities =
-    Abilities(flushes = true, ddlCommits = true, longestName = 64, namesCountCharacters = true, ignoresCase = true)
+    Abilities(
+      deletes = true,
+      flushes = true,
+      addsColumns = true,
+      ddlCommits = true,
+      longestName = 64,
+      namesCountCharacters = true,
+      ignoresCase = true)
   override def catalog: Catalog = MysqlCatalog
   override def types: TypeRules = MysqlType
   override def errors: DriverErrors = MysqlErrors
   override val sessions: Option[Sessions] = Some(MysqlSessions)
 
-  override def check(options: JdbcOptions): Either[EpochalException, Unit] = DeadLetterTable.refused(options, name)
   override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check
 
   override def missingPrivileges(connection: Connection, needs: WriteNeeds): Seq[String] =
     MysqlPrivileges.missing(connection, needs)
+
+  /** The server checks a foreign key row by row, never at the end. */
+  override def obstacle(connection: Connection, bound: BoundTable, options: JdbcOptions): Option[EpochalException] =
+    if (bound.operation.isEmpty) None
+    else
+      MysqlCatalog.selfReference(connection, bound.table.name).map { key =>
+        val drop = s"ALTER TABLE ${quote(bound.table.name)} DROP FOREIGN KEY ${quote(key)}"
+        JdbcOptions.unsupported(
+          s"write changes to ${bound.table.name}",
+          s"its foreign key $key refers to the table itself, and is checked for each row before the others are stored",
+          s"$drop. The source checks it.")
+      }
 
   override def rowFormat(table: BoundTable): RowFormat = RowBytes(table, MysqlRules)
 

@@ -201,48 +201,112 @@ private[mysql] object MysqlLoad {
       if (MysqlType.of(column.column).isText) s"CAST(CONVERT($name USING utf8mb4) AS BINARY)" else name
     }
 
-    // A temporary table does not commit the transaction, and a statement cannot refer to it twice.
-    private def make(name: String, select: String): Unit =
-      run(s"CREATE TEMPORARY TABLE $name ($foundColumn INT NOT NULL DEFAULT 0) ENGINE=InnoDB $select")
+    // A row without a key, which empties the table, counts for none.
+    override protected def distinct: Long = count(s"SELECT count(DISTINCT $keys) FROM $incoming AS s")
 
+    override protected def literal(text: String): String = MysqlCatalog.literal(text)
+
+    /** A temporary table does not commit the transaction, and a statement cannot refer to it twice.
+      *
+      * @param definition
+      *   what follows the columns of the operation
+      */
+    private def make(name: String, select: String, definition: String = ""): Unit = {
+      val text = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+      val operation = table.operation.toSeq.flatMap { column =>
+        val types = Seq("TINYINT NOT NULL DEFAULT 0", "VARBINARY(255)", text)
+        column.names.zip(types).map { case (name, kind) => s", ${quote(name)} $kind" }
+      }.mkString
+      run(
+        s"CREATE TEMPORARY TABLE $name ($foundColumn INT NOT NULL DEFAULT 0$operation$definition) ENGINE=InnoDB $select")
+    }
+
+    /** An outer join makes all columns nullable: a row that deletes has only its key. */
     override protected def create(): Unit = {
       drop()
-      make(incoming, s"SELECT $names FROM $target WHERE false")
+      val columns = table.columnNames.map(name => s"t.${quote(name)}").mkString(", ")
+      make(incoming, s"SELECT $columns FROM (SELECT 1) AS o LEFT JOIN $target AS t ON false WHERE false")
     }
 
     override protected def merge(rows: Long, distinct: Long): Loaded = {
-      val source = if (distinct == rows) incoming else winnersTable
-      if (source == winnersTable) make(winnersTable, s"SELECT w.* FROM $winners w")
+      val changes = feed
+      for (all <- changes if all.emptied.nonEmpty) run(s"DELETE FROM $target")
+      val isSimple = distinct == rows && changes.forall(feed => feed.emptied.isEmpty && !feed.isPartial)
+      val source = if (isSimple) incoming else winnersTable
+      if (source == winnersTable)
+        make(winnersTable, s"SELECT w.* FROM ${changes.fold(winners)(_.winners)} AS w", s", PRIMARY KEY ($keys)")
+      upsert.operation.fold(Loaded.Rows(store(source, distinct), distinct))(operation =>
+        change(source, quote(operation.name), changes))
+    }
+
+    private def change(source: String, deletes: String, changes: Option[Feed]): Loaded.Rows = {
+      val lacks = changes.fold("false")(_.lacks)
+      val (all, removing, partial) = Sql
+        .query(
+          connection,
+          s"SELECT count(*), count(CASE WHEN $deletes THEN 1 END), count(CASE WHEN $lacks THEN 1 END) FROM $source")(
+          row => (row.getLong(1), row.getLong(2), row.getLong(3)))
+        .head
+      val (deletedRows, presentRows) = if (removing == 0) (0L, 0L) else delete(source, deletes)
+      val updatedRows = if (partial == 0) 0L else changes.fold(0L)(_.update(source, matches))
+      if (partial > 0) run(s"DELETE FROM $source WHERE $lacks")
+      val wholeRows = if (partial == 0) all - removing else count(s"SELECT count(*) FROM $source")
+      Loaded.Rows(deletedRows + updatedRows + store(source, wholeRows), presentRows + all - removing)
+    }
+
+    /** Rows that were deleted, and rows that should have been. */
+    private def delete(source: String, deletes: String): (Long, Long) = {
+      val join = s"FROM $source AS w STRAIGHT_JOIN $target AS t ON $matches WHERE w.$deletes"
+      val presentRows = count(s"SELECT count(*) $join FOR UPDATE")
+      val deletedRows = Sql.update(connection, s"DELETE t $join")
+      run(s"DELETE FROM $source WHERE $deletes")
+      (deletedRows, presentRows)
+    }
+
+    override protected def updateRows(
+        into: String,
+        sets: Seq[(String, String)],
+        from: String,
+        condition: String): String =
+      s"UPDATE $into AS w STRAIGHT_JOIN $from AS t ON $condition SET " +
+        sets.map { case (column, value) => s"w.$column = $value" }.mkString(", ")
+
+    /** Counts the rows itself: some drivers do not count those that stay as they are. */
+    override protected def updateTarget(columns: Seq[String], rows: String, equal: String): Long = {
+      val join = s"$rows AS w STRAIGHT_JOIN $target AS t ON $equal"
+      val updatedRows = count(s"SELECT count(*) FROM $join FOR UPDATE")
+      run(s"UPDATE $join SET ${columns.map(quote).map(c => s"t.$c = w.$c").mkString(", ")}")
+      updatedRows
+    }
+
+    private def store(source: String, rows: Long): Long = {
       // A column that the query does not write would get its default, or a number, for rows that exist as well.
       val replacesAll = (upsert.keys ++ upsert.updated).toSet == table.columnNames.toSet &&
         table.table.columns.forall(c => c.generated || table.columnNames.contains(c.name))
       // The temporary table was made from the target, whose indexes cannot change until the transaction ends.
-      if (replacesAll && MysqlCatalog.hasOnlyKey(connection, table.table.name, upsert.keys)) replace(source, distinct)
-      else update(source, distinct)
+      if (replacesAll && MysqlCatalog.hasOnlyKey(connection, table.table.name, upsert.keys)) replace(source, rows)
+      else updateAndInsert(source)
     }
 
-    private def replace(source: String, distinct: Long): Loaded = {
+    private def replace(source: String, rows: Long): Long = {
       val sets = upsert.updated.map(quote).map(c => s"$c = VALUES($c)").mkString(", ")
       val rowCount = Sql.update(
         connection,
         s"INSERT INTO $target ($names) SELECT $names FROM $source ORDER BY $keys ON DUPLICATE KEY UPDATE $sets")
       // An updated row counts twice; an unchanged one once or, by a setting of the driver, not at all.
-      val storedRows =
-        if (rowCount >= distinct) distinct
-        else count(s"SELECT count(*) FROM $source s JOIN $target t ON $matches")
-      Loaded.Rows(storedRows, distinct)
+      if (rowCount >= rows) rows else count(s"SELECT count(*) FROM $source AS w JOIN $target AS t ON $matches")
     }
 
-    private def matches: String = upsert.keys.map(quote).map(k => s"t.$k = s.$k").mkString(" AND ")
+    private def matches: String = upsert.keys.map(quote).map(k => s"t.$k = w.$k").mkString(" AND ")
 
-    private def update(source: String, distinct: Long): Loaded = {
-      val sets = upsert.updated.map(quote).map(c => s"t.$c = s.$c") :+ s"s.$foundColumn = 1"
-      run(s"UPDATE $source s STRAIGHT_JOIN $target t ON $matches SET ${sets.mkString(", ")}")
+    private def updateAndInsert(source: String): Long = {
+      val sets = upsert.updated.map(quote).map(c => s"t.$c = w.$c") :+ s"w.$foundColumn = 1"
+      run(s"UPDATE $source AS w STRAIGHT_JOIN $target AS t ON $matches SET ${sets.mkString(", ")}")
       val changedRows = count(s"SELECT count(*) FROM $source WHERE $foundColumn = 1")
       val addedRows = Sql.update(
         connection,
         s"INSERT INTO $target ($names) SELECT $names FROM $source WHERE $foundColumn = 0 ORDER BY $keys")
-      Loaded.Rows(changedRows + addedRows, distinct)
+      changedRows + addedRows
     }
 
     /** Also after a rolled-back transaction: temporary tables stay with the session. */

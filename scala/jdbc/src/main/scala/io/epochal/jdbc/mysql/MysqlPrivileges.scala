@@ -23,7 +23,8 @@ private[mysql] object MysqlPrivileges {
             .query(connection)(_.getString(1))
         val user = Sql.query(connection, "SELECT CURRENT_USER()")(_.getString(1)).head
         val lacking = grants.lacking(needs, present.toSet).map(grant => s"$grant TO ${account(user)}")
-        def isCertain = isLocked(connection, needs) || cannotMake(connection, needs, present.toSet)
+        def isCertain =
+          isLocked(connection, needs) || cannotMake(connection, needs, present.toSet) || cannotDelete(connection, needs)
         if (needs.denied || lacking.nonEmpty && isCertain) lacking else Nil
       case _ => Nil
     }
@@ -37,7 +38,9 @@ private[mysql] object MysqlPrivileges {
         .query(connection)(row => row.getString(1) -> row.getString(2).toUpperCase(Locale.ROOT).split(',').toSet)
         .groupMap(_._1)(_._2)
     tables.exists(table =>
-      effective.get(table.name.table).exists(holders => table.needs.exists(privilege => !holders.exists(_(privilege)))))
+      effective
+        .get(table.name.table)
+        .exists(holders => table.needs.filter(OfColumns).exists(privilege => !holders.exists(_(privilege)))))
   }
 
   /** Whether the server denies to make a table that is missing. */
@@ -45,17 +48,25 @@ private[mysql] object MysqlPrivileges {
     val missing =
       (needs.keptTables.map(_.name) ++ Option.when(needs.bound.isEmpty)(needs.target)).filterNot(t => present(t.table))
     val temporary = Option.when(needs.options.upsert)(needs.target.copy(table = "epochal_incoming"))
-    def denied(kind: String)(table: QualifiedName): Boolean = {
-      val statement = MysqlCatalog.literal(s"CREATE $kind ${MysqlDialect.quote(table)} (id INT)")
-      Sql.run(connection, s"SET @epochal_statement = $statement")
-      try {
-        Sql.run(connection, "PREPARE epochal_statement FROM @epochal_statement")
-        Sql.run(connection, "DEALLOCATE PREPARE epochal_statement")
-        false
-      } catch { case error: SQLException if MysqlErrors.denied(error) => true }
-    }
-    missing.exists(denied("TABLE")) || temporary.exists(denied("TEMPORARY TABLE"))
+    def isDenied(kind: String)(table: QualifiedName): Boolean =
+      denies(connection, s"CREATE $kind ${MysqlDialect.quote(table)} (id INT)")
+    missing.exists(isDenied("TABLE")) || temporary.exists(isDenied("TEMPORARY TABLE"))
   }
+
+  private def cannotDelete(connection: Connection, needs: WriteNeeds): Boolean =
+    needs.options.changes && needs.bound.isDefined &&
+      denies(connection, s"DELETE FROM ${MysqlDialect.quote(needs.target)}")
+
+  private def denies(connection: Connection, statement: String): Boolean = {
+    Sql.run(connection, s"SET @epochal_statement = ${MysqlCatalog.literal(statement)}")
+    try {
+      Sql.run(connection, "PREPARE epochal_statement FROM @epochal_statement")
+      Sql.run(connection, "DEALLOCATE PREPARE epochal_statement")
+      false
+    } catch { case error: SQLException if MysqlErrors.denied(error) => true }
+  }
+
+  private val OfColumns = Set("SELECT", "INSERT", "UPDATE")
 
   /** `'name'@'host'` */
   private def account(user: String): String = {
@@ -89,7 +100,8 @@ final private class Grants(grants: Seq[Grant]) {
       Seq("SELECT", "UPDATE"),
       Seq("SELECT", "INSERT", "UPDATE"))
     val target = KeptTable(needs.target, needs.onTarget, needs.onTarget)
-    val tables = target +: (needs.keptTables ++ Option.when(needs.keepsLedger)(lock))
+    val letters = needs.deadLetters.filter(_.schema == schema).map(KeptTable(_, Seq("INSERT"), Seq("INSERT")))
+    val tables = target +: (needs.keptTables ++ Option.when(needs.keepsLedger)(lock) ++ letters)
     val (existing, others) =
       tables.partition(table => present(table.name.table) || table == target && needs.bound.isDefined)
     def lacks(table: KeptTable): Boolean = !needs.on(table).forall(holds(_, schema, Some(table.name.table)))

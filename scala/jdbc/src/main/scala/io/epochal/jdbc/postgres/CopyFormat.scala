@@ -52,7 +52,7 @@ final private class CopyEncoder(cells: Array[CopyCell], operation: Operation, ou
     var i = 0
     while (i < cells.length) {
       val cell = cells(i)
-      if (effect == Operation.Empties || effect == Operation.Deletes && !cell.identifies) putNull()
+      if (Operation.omits(effect, cell.identifies)) putNull()
       else if (!row.isNullAt(cell.ordinal)) cell.value.encode(row.base, row.origin, row.slot(cell.ordinal), out)
       else if (cell.required && (cell.identifies || !operation.isPartial(row)))
         throw new BadValue(cell.ordinal, BadValue.Missing)

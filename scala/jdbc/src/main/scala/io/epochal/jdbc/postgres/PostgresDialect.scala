@@ -29,7 +29,7 @@ class PostgresDialect extends Dialect with BuiltInDialect {
 
   /** Each task of an executor may hold one connection; more do not load faster, and servers have few. */
   override val abilities: Abilities =
-    Abilities(deletes = true, flushes = true, altersInTransaction = true, maxConnections = 16, longestName = 63)
+    Abilities(deletes = true, flushes = true, addsColumns = true, maxConnections = 16, longestName = 63)
   override def catalog: Catalog = PostgresCatalog
   override def types: TypeRules = PostgresTypeRules
   override def errors: DriverErrors = PostgresErrors

@@ -88,7 +88,7 @@ final private class PostgresMerge(
           s"SELECT count(*), count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from"))
     )(row => (row.getLong(1), row.getLong(2), row.getLong(3)))
     val (foundRows, deletedRows) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
-    val updated = if (partial == 0) 0L else changes.update(from, keysEqual)(write)
+    val updated = if (partial == 0) 0L else changes.update(from, keysEqual)
     // Of a condition the server would not know how many rows it leaves.
     if (removing + partial > 0) run(s"DELETE FROM $from WHERE $deletes OR ${changes.lacks}")
     val storedRows = insert(from)
@@ -174,7 +174,7 @@ final private class PostgresMerge(
     operators.fold(SearchPath.equal(connection, target, upsert.keys))(SearchPath.equal(_, upsert.keys))
 
   /** Runs a statement that writes the target, under the session's path: every function and operator must be qualified. */
-  private def write(sql: String): Long = SearchPath.update(connection, sql)
+  override protected def write(sql: String): Long = SearchPath.update(connection, sql)
 
   /** A condition that limits the join to the source's key range, so that the server need not read the other rows. */
   private def keyRange(from: String): String = upsert.keys match {

@@ -50,7 +50,7 @@ class SqliteDialect extends Dialect with BuiltInDialect {
     .map(Paths.get(_))
 
   override val abilities: Abilities =
-    Abilities(deletes = true, altersInTransaction = true, maxConnections = 2, ignoresCase = true)
+    Abilities(deletes = true, addsColumns = true, maxConnections = 2, ignoresCase = true)
   override def catalog: Catalog = SqliteCatalog
   override def types: TypeRules = SqliteType
   override def errors: DriverErrors = SqliteErrors

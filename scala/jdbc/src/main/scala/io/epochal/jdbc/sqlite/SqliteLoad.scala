@@ -73,7 +73,7 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
         s"t.${quote(key)} = w.${quote(key)}$collation"
       }
       .mkString(" AND ")
-    changes.update(Winners, equal)(Sql.update(connection, _))
+    changes.update(Winners, equal)
   }
 
   /** Rows that were deleted, rows that should have been, and rows to store. */

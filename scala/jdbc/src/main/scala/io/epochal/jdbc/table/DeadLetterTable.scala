@@ -2,6 +2,8 @@ package io.epochal.jdbc.table
 
 import java.sql.Connection
 
+import org.apache.spark.sql.types.StringType
+
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.{Dialect, Trust}
 import io.epochal.jdbc.option.JdbcOptions
@@ -42,11 +44,13 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
       if (newName == trust.target) throw isTarget
       nameable(dialect, newName.table).fold(throw _, identity)
       import words.{bigint, text, timestamp}
+      val long = dialect.types.declare(StringType).getOrElse(text)
       Sql.run(
         connection,
         text"""CREATE TABLE ${dialect.quote(newName)} (sink_id $text, epoch $bigint, partition_id $bigint NOT NULL,
-           |row_number $bigint NOT NULL, column_name $text NOT NULL, reason $text NOT NULL, row_json $text NOT NULL,
-           |recorded_at $timestamp NOT NULL)"""
+           |${words.column(
+            "row_number")} $bigint NOT NULL, column_name $long NOT NULL, reason $long NOT NULL, row_json $long NOT NULL,
+           |recorded_at $timestamp NOT NULL)${words.tableOptions}"""
       )
       newName
     }
@@ -64,16 +68,6 @@ private[jdbc] object DeadLetterTable {
   def nameable(dialect: Dialect, name: String): Either[EpochalException, Unit] =
     TableCheck.nameable(dialect, name, "{option:deadLetterTable=shorter_name}")
 
-  /** Refuses dead letters for a database whose ledger texts are too short for rows. */
-  def refused(options: JdbcOptions, database: String): Either[EpochalException, Unit] =
-    options.deadLetterTable
-      .map(_ =>
-        JdbcOptions.unsupported(
-          s"set bad rows aside in $database",
-          "Epochal has no table of bad rows for this database",
-          "Leave {option:deadLetterTable} out, or filter the rows in the query."))
-      .toLeft(())
-
   /** @param epoch
     *   None for a batch write
     * @return
@@ -86,10 +80,13 @@ private[jdbc] object DeadLetterTable {
       sinkId: Option[String],
       epoch: Option[Long],
       letters: Seq[DeadLetter]): Long = {
-    val into = Sql.raw(s"${dialect.quote(table)} (${Columns.mkString(", ")})")
+    val into = Sql.raw(s"${dialect.quote(table)} (${Columns.map(dialect.ledger.column).mkString(", ")})")
     val now = Sql.raw(dialect.ledger.now)
+    val sizes = letters.scanLeft(0L)((size, letter) => size + MaxChars / MaxRows + letter.json.length)
     letters
-      .grouped(PerStatement)
+      .zip(sizes)
+      .groupMap(_._2 / MaxChars)(_._1)
+      .values
       .map { some =>
         val rows = some.map { letter =>
           import letter.{column, json, partition, reason, row}
@@ -100,5 +97,7 @@ private[jdbc] object DeadLetterTable {
       .sum
   }
 
-  private val PerStatement = 100
+  /** Maximum rows of a statement, and characters of their JSON, except for one more row. */
+  private val MaxRows = 100
+  private val MaxChars = 1L << 20
 }

@@ -49,11 +49,11 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   /** Names and types of columns to add to the table. */
   def added(table: TargetTable): Checked[Seq[(String, String)]] =
     if (!options.addColumns) Right(Nil)
-    else if (!dialect.abilities.altersInTransaction)
+    else if (!dialect.abilities.addsColumns)
       Left(
         JdbcOptions.unsupported(
           "add columns",
-          "its ALTER TABLE is not part of a transaction",
+          s"Epochal cannot add columns in ${dialect.name}",
           "Add them with ALTER TABLE before the start."))
     else if (options.transport == TransportChoice.Prepared)
       Left(
@@ -192,7 +192,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   }
 
   private def adding(missing: Seq[QueryColumn], table: TargetTable, query: QueryColumns): String =
-    if (dialect.abilities.altersInTransaction && options.transport != TransportChoice.Prepared &&
+    if (dialect.abilities.addsColumns && options.transport != TransportChoice.Prepared &&
       !missing.exists(query.keys.contains)) "{option:addColumns=true}."
     else
       missing
