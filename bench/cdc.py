@@ -109,7 +109,7 @@ class Copies:
     """A database with a replica ``copies``.
 
     Args:
-        fresh: makes it anew, with the rows of the captured table.
+        fresh: recreates it with the rows of the captured table.
         rows: a digest of its rows.
     """
 

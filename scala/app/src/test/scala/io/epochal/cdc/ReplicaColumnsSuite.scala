@@ -120,7 +120,7 @@ final class ReplicaColumnsSuite extends QuerySuite with Eventually {
       "CREATE TABLE items (id int PRIMARY KEY, code varchar(5) NOT NULL, note jsonb, other uuid)",
       """INSERT INTO items VALUES (1, 'a', '{"b": 1}', '00000000-0000-0000-0000-000000000001')"""
     )() { scene =>
-      val own = Seq("_change_type", "_commit_version")
+      val own = Seq("_change_type", "_commit_version", "_unchanged_columns")
       scene.copy()(
         _.selectExpr("id" +: "upper(code) AS code" +: "note AS remark" +: "cast(other AS STRING) AS other" +: own: _*))
       assert(columns(scene.to, "replica") == Seq("code text", "id integer NOT NULL", "other text", "remark jsonb"))

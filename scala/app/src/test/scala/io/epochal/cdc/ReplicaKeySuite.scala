@@ -127,6 +127,26 @@ final class ReplicaKeySuite extends QuerySuite with Eventually {
   replica("a replica follows its key: the columns of the replica identity's index", "code", indexed)(
     _.follows()(changes: _*))
 
+  private val large = keyed :+ "ALTER TABLE items ALTER note SET STORAGE EXTERNAL"
+
+  replica("a row whose key changes keeps a large value that the server leaves out", "id", large)(
+    _.follows()(
+      "INSERT INTO items SELECT n, n, repeat(n::text, 5000) FROM generate_series(10, 14) AS n",
+      "UPDATE items SET id = '20' WHERE id = '10'",
+      "UPDATE items SET id = '21', code = 'moved' WHERE id = '11'",
+      "UPDATE items SET id = '22' WHERE id = '12'; UPDATE items SET code = 'twice', id = '12' WHERE id = '22'",
+      "DELETE FROM items WHERE id = '13'; UPDATE items SET id = '13' WHERE id = '14'; INSERT INTO items VALUES ('14', 'n', 'new')",
+      "UPDATE items SET id = id || '0' WHERE length(note) > 100"
+    ))
+
+  replica("a replica by a query that leaves out which values were not sent is refused", "id", large) { scene =>
+    def without(feed: DataFrame) = feed.drop("_unchanged_columns")
+    assert(refused(Conditions.ModeUnsupported)(scene.start()(without)).contains("Select _unchanged_columns, too."))
+    scene.run("ALTER TABLE items REPLICA IDENTITY FULL")
+    scene.start()(without).awaitTermination()
+    scene.isEqual()
+  }
+
   replica("the primary key where the replica identity is another index is refused", "id", indexed) { scene =>
     val error = refused(Conditions.KeyNotFollowed)(scene.copy())
     assert(error.contains("keyColumns=code") && error.contains("ALTER TABLE public.items REPLICA IDENTITY FULL;"))

@@ -264,8 +264,9 @@ final class ReplicaPropertySuite extends QuerySuite {
 
     private def compare(): Unit =
       if (kind.isSeveral) {
-        val log = rows(to, "SELECT row_to_json(log)::text FROM log ORDER BY _commit_version").map(read)
-        val versions = log.map(_.get("_commit_version").textValue)
+        val log = rows(to, "SELECT row_to_json(log)::text FROM log ORDER BY _commit_version, _change_type").map(read)
+        val versions =
+          log.map(change => change.get("_commit_version").textValue -> change.get("_change_type").textValue)
         assert(versions.distinct == versions)
         val replicas = replayed(log)
         kind.tables.foreach { table =>
@@ -321,7 +322,9 @@ private object ReplicaPropertySuite {
     row.properties.asScala.filterNot(_.getValue.isNull).map(field => field.getKey -> field.getValue.toString).toMap
 
   /** The rows of each table, by key, that generic changes leave. */
-  def replayed(changes: Seq[ObjectNode]): Map[String, Map[String, ObjectNode]] =
+  def replayed(changes: Seq[ObjectNode]): Map[String, Map[String, ObjectNode]] = {
+    // The row that was deleted last: one with a new key has its values.
+    var deleted = Option.empty[ObjectNode]
     changes.foldLeft(Map.empty[String, Map[String, ObjectNode]]) { (tables, change) =>
       val name = change.get("_table").textValue
       val rows = tables.getOrElse(name, Map.empty)
@@ -331,16 +334,19 @@ private object ReplicaPropertySuite {
         name,
         change.get("_change_type").textValue match {
           case "truncate" => Map.empty
-          case "delete"   => rows - key(image("before"))
-          case "insert"   => rows.updated(key(image("after")), image("after"))
-          case "update_postimage" =>
+          case "delete" =>
+            deleted = rows.get(key(image("before")))
+            rows - key(image("before"))
+          case kind =>
             val after = image("after")
             val unchanged = change.path("_unchanged_columns").elements.asScala.map(_.textValue).toSeq
-            unchanged.foreach(column => after.set[ObjectNode](column, rows(key(after)).path(column)))
+            val before = if (kind == "insert") deleted else rows.get(key(after))
+            unchanged.foreach(column => after.set[ObjectNode](column, before.get.path(column)))
             rows.updated(key(after), after)
         }
       )
     }
+  }
 
   def newCheckpoint(): File = Files.createTempDirectory("replica-").toFile
 

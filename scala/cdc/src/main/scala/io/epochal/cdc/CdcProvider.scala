@@ -131,6 +131,11 @@ private[cdc] object CdcProvider {
       StructField("before", StringType),
       StructField("after", StringType)) ++ Own)
 
+  /** Types whose values are too small to be left out. */
+  private val AlwaysSent =
+    Set("bool", "int2", "int4", "int8", "float4", "float8", "date", "time", "timetz", "timestamp") ++
+      Set("timestamptz", "interval", "uuid", "money", "inet", "cidr", "macaddr", "macaddr8", "pg_lsn", "oid")
+
   def isOwn(field: StructField): Boolean = Own.exists(_.name == field.name)
 
   /** The columns of a table, then those of a change.
@@ -164,7 +169,8 @@ private[cdc] object CdcProvider {
         "suggestion" -> "Leave it out of the schema.")
     val markedColumns = chosenColumns.map { field =>
       val column = columns.find(_.name == field.name).get
-      SourceColumn(column.kind.cast, column.modifier, table.notNull(field.name)).mark(field)
+      val isSent = table.identity == "f" || table.followed.contains(field.name) || AlwaysSent(column.kind.name)
+      SourceColumn(column.kind.cast, column.modifier, table.notNull(field.name), isSent).mark(field)
     }
     withOwn(table.name, ReplicaKey.mark(StructType(markedColumns), table.sql, table.followed, preimages)) ->
       (new RowReader(table.name, columns, chosenColumns).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))

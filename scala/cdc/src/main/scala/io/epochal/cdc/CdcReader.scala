@@ -9,6 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.epochal.cdc.change.FrameReader.Part
 import io.epochal.cdc.change.{FrameReader, RowChange}
+import io.epochal.cdc.pgoutput.Lsn
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.core.error.Conditions
 import io.epochal.kit.source.journal.{Frames, JournalRows}
@@ -161,14 +162,19 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     secondAt = readOld(body)
     second = other
     secondOrdinal = if (other eq Insert) ordinal + 1 else ordinal
+    // The new row keeps values that were not sent: both rows have one version.
+    if ((other eq Insert) && set(secondAt, other, completes = true) != null) number(secondOrdinal)
     tuple(body, one)
   }
 
   private def tuple(from: Int, change: UTF8String, completes: Boolean = false): Unit = {
     val left = set(from, change, completes)
     describe(change)
-    if (left != null && (change eq Insert))
-      throw Conditions.ValueNotSent("table" -> table.name, "column" -> left.mkString(", "))
+    if (left != null && (change eq Insert) && unchangedColumns < 0)
+      throw Conditions.ValueNotSent(
+        "table" -> table.name,
+        "column" -> left.mkString(", "),
+        "position" -> s"commit ${Lsn.show(part.stored.transaction.lsn)}")
     if (unchangedColumns >= 0)
       values(unchangedColumns) = if (left == null) null else ArrayData.toArrayData(left)
   }

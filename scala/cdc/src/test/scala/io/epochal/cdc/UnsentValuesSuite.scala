@@ -2,7 +2,7 @@ package io.epochal.cdc
 
 import java.util.zip.CRC32C
 
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StringType, StructType}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.cdc.change.{ChangeState, CommittedTransaction, FrameBuilder, RowChange}
@@ -88,14 +88,38 @@ final class UnsentValuesSuite extends AnyFunSuite {
       assert(one(3).contains("document") && several(1) == one(3))
     }
 
-  test("an update of the key that the server sends without a value is refused: the inserted row would lack it") {
+  test("an update of the key that the server sends without a value delivers two rows of one version") {
+    val versioned = StructType(typed.add("_commit_version", StringType))
+    def versions(old: OldTuple): Seq[String] = {
+      val rows = new TypedReader(new OneChange(RowChange.NewKey, old), columns, versioned)
+      Iterator
+        .continually(rows)
+        .takeWhile(_.next())
+        .map { read =>
+          val row = read.get()
+          s"${row.getUTF8String(4)} ${row.getUTF8String(0)} ${row.getUTF8String(5)}"
+        }
+        .toSeq
+    }
+    val commit = "0000000000000007/"
+    assert(versions(identity) == Seq(s"delete 1 ${commit}0000000001", s"insert 2 ${commit}0000000001"))
+    assert(versions(whole) == Seq(s"delete 1 ${commit}0000000000", s"insert 2 ${commit}0000000001"))
+    val (one, several) = rows(RowChange.NewKey, identity)
+    assert(one.take(3) == Seq("2", "new", "null") && one.last == "insert" && one(3).contains("document"))
+    assert(several == Seq("""{"id":"2","note":"new"}""", one(3), "insert"))
+  }
+
+  test("without the list of these columns the row would lack the value: it is refused") {
+    def without(schema: StructType) = StructType(schema.filterNot(_.name == "_unchanged_columns"))
     val readers = Seq[() => Any](
-      () => last(new TypedReader(new OneChange(RowChange.NewKey, identity), columns, typed), typed),
-      () => last(new GenericReader(new OneChange(RowChange.NewKey, identity), columns, generic), generic))
+      () => last(new TypedReader(new OneChange(RowChange.NewKey, identity), columns, without(typed)), without(typed)),
+      () =>
+        last(new GenericReader(new OneChange(RowChange.NewKey, identity), columns, without(generic)), without(generic)))
     readers.foreach { read =>
       val error = intercept[EpochalException](read())
       assert(error.condition == Conditions.ValueNotSent)
       assert(error.values("table") == "public.orders" && error.values("column") == "document")
+      assert(error.getMessage.contains("(commit 0/7)"))
     }
   }
 }

@@ -122,6 +122,56 @@ abstract class ChangeFeed(databases: TestDatabases) extends SinkSuite(databases)
     assert(stored(f).isEmpty)
   }
 
+  /** An update of the key, where the server sends only what has changed. */
+  private def move(from: Long, to: Long, note: String = null, unchanged: Seq[String] = Seq("big")): Seq[InternalRow] =
+    Seq(change("delete", from), change("insert", to, note, unchanged = unchanged, sameVersion = true))
+
+  onSchema("a row whose key changes keeps the values that were not sent", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    write(f, run, 0, (1L to 9L).map(id => change("insert", id, s"note $id", s"BIG $id")))
+    val several = Seq(
+      move(1, 11, "moved"),
+      // Through several keys, and back to the first one.
+      move(2, 12, "once") ++ move(12, 22, unchanged = Seq("big", "note")) ++ move(22, 32, "thrice"),
+      move(3, 13, "away") ++ move(13, 3, "back"),
+      // With a value that was sent on the way, before a move and after it.
+      Seq(change("update_postimage", 4L, "new", "LARGE")) ++ move(4, 14, unchanged = Seq("big", "note")),
+      move(5, 15, "a") ++ Seq(change("update_postimage", 15L, "b", unchanged = Seq("big"))) ++ move(15, 25, "c"),
+      // To the key of a row that is gone, and from a key that another row has then.
+      Seq(change("delete", 6L)) ++ move(7, 6, "seventh") ++ Seq(change("insert", 7L, "new", "OTHER")),
+      move(8, 18) ++ move(9, 8, "ninth") ++ move(8, 9, "ninth again") ++ Seq(change("delete", 18L)),
+      Seq(change("insert", 40L, "fresh", "NEW")) ++ move(40, 41, unchanged = Seq("big", "note"))
+    )
+    write(f, run, 1, scala.util.Random.shuffle(several.flatten))
+    assert(
+      stored(f) == Seq(
+        "3 back BIG 3",
+        "6 seventh BIG 7",
+        "7 new OTHER",
+        "9 ninth again BIG 9",
+        "11 moved BIG 1",
+        "14 new LARGE",
+        "25 c BIG 5",
+        "32 thrice BIG 2",
+        "41 note 40 NEW".replace("note 40", "fresh")
+      ))
+  }
+
+  onSchema("rows that exchange their keys keep the values that were not sent", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    write(f, run, 0, Seq(change("insert", 1L, "one", "BIG 1"), change("insert", 2L, "two", "BIG 2")))
+    write(f, run, 1, move(1, 0, "one") ++ move(2, 1, "two") ++ move(0, 2, unchanged = Seq("big", "note")))
+    assert(stored(f) == Seq("1 two BIG 2", "2 one BIG 1"))
+  }
+
+  onSchema("a row that moves from a key that is not there fails, and nothing is stored", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    write(f, run, 0, Seq(change("insert", 2L, "two", "BIG 2")))
+    refused(Conditions.RowsDropped)(
+      write(f, run, 1, Seq(change("update_postimage", 2L, "TWO", "LARGE"), change("delete", 2L)) ++ move(1, 2, "one")))
+    assert(stored(f) == Seq("2 two BIG 2"))
+  }
+
   onSchema("an order column contradicts a feed", schema, ddl) { f =>
     refused(Conditions.OptionConflict)(f.newRun(query, feed + ("orderColumn" -> "note")))
   }
@@ -194,7 +244,15 @@ abstract class ChangeFeed(databases: TestDatabases) extends SinkSuite(databases)
           captured.remove(id)
           Seq(change("delete", id))
         case Some((oldNote, oldBig)) =>
-          random.nextInt(5) match {
+          random.nextInt(6) match {
+            case 5 =>
+              val moved = random.nextInt(24).toLong
+              if (captured.contains(moved)) Nil
+              else {
+                captured.remove(id)
+                captured(moved) = (note, oldBig)
+                move(id, moved, note)
+              }
             case 0 =>
               captured(id) = (note, oldBig)
               Seq(change("update_postimage", id, note, unchanged = Seq("big")))

@@ -4,7 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.streaming.OutputMode
-import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
+import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 import org.scalacheck.rng.Seed
@@ -45,20 +45,46 @@ abstract class MysqlChanges(databases: TestDatabases) extends Changes(databases)
     assert(run.metrics("load") == "LOAD DATA LOCAL", run.metrics)
   }
 
+  // By default a server sorts by the first 1024 bytes.
+  for ((kind, long) <- Seq("VARCHAR(2000) CHARACTER SET ascii" -> "x" * 1990, "VARCHAR(700)" -> "日" * 690))
+    onSchema(
+      s"long keys that differ at their end are different: $kind",
+      schema,
+      s"CREATE TABLE t (id BIGINT, kind ${databases.keyText}, word TEXT NOT NULL, version INT, PRIMARY KEY (kind))"
+        .replace("VARCHAR(50)", kind)
+        .replace("COLLATE utf8mb4", if (kind.contains("ascii")) "COLLATE ascii" else "COLLATE utf8mb4")
+    ) { f =>
+      val run = f.newRun(query, ordered ++ Map("keyColumns" -> "kind", "keyComparison" -> "database"))
+      def row(op: String, last: String, word: String, version: Int) =
+        InternalRow(text(op), 1L, version, text(long + last), text(word))
+      write(f, run, 0, Seq(row("i", "a", "one", 1), row("i", "b", "two", 2), row("u", "a", "three", 3)))
+      assert(f.database.query("SELECT word FROM t ORDER BY kind") == Seq(Seq("three"), Seq("two")))
+      write(f, run, 1, Seq(row("i", "c", "four", 1), row("d", "b", null, 2), row("u", "c", "five", 3)))
+      assert(f.database.query("SELECT word FROM t ORDER BY kind") == Seq(Seq("three"), Seq("five")))
+    }
+
+  onSchema("a URL without a database deletes, too", schema, keyed) { f =>
+    val database = f.database.one("SELECT DATABASE()").toString
+    val elsewhere = Map("url" -> f.database.url.replace(s"/$database", "/"), "dbtable" -> s"$database.t")
+    val run = f.newRun(query, changes ++ elsewhere)
+    write(f, run, 0, Seq(row("i", 1, "one"), row("i", 2, "two")))
+    write(f, run, 1, Seq(row("d", 1, null), row("u", 2, "TWO")))
+    assert(stored(f) == Seq("2 TWO"))
+  }
+
   onSchema(
-    "long keys that differ at their end are different",
-    schema,
-    keyed.replace("kind VARCHAR(50)", "kind VARCHAR(700)")) { f =>
-    val run = f.newRun(query, ordered)
-    val long = "x" * 699
-    def row(op: String, last: String, word: String, version: Int) =
-      InternalRow(text(op), 1L, version, text(long + last), text(word))
-    write(
-      f,
-      run,
-      0,
-      Seq(row("i", "a", "one", 1), row("i", "b", "two", 1), row("d", "a", null, 2), row("i", "c", "three", 1)))
-    assert(stored(f) == Seq("1 two", "1 three"))
+    "a time that the server sets by itself is that of the change",
+    new StructType().add("op", StringType).add("id", LongType).add("at", TimestampType).add("code", LongType),
+    "CREATE TABLE t (id BIGINT PRIMARY KEY, at TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP, code BIGINT UNIQUE)") { f =>
+    val run = f.newRun(query, changes + ("keyColumns" -> "id"))
+    def row(op: String, id: Long, second: Long) = InternalRow(text(op), id, second * 1000000L, id)
+    write(f, run, 0, Seq(row("i", 1, 1000L), row("i", 2, 2000L)))
+    write(f, run, 1, Seq(row("u", 1, 3000L), row("i", 3, 4000L)))
+    assert(
+      f.database.query("SELECT UNIX_TIMESTAMP(at) FROM t ORDER BY id").map(_.head.toString.toDouble.toLong) == Seq(
+        3000L,
+        2000L,
+        4000L))
   }
 }
 

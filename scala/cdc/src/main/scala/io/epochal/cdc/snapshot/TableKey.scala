@@ -82,7 +82,11 @@ final private[cdc] class TableKey private (table: TableFacts, columns: Seq[Postg
       kind match {
         case 't' => text(new String(array, offset, length, UTF_8), column.kind)
         case 'b' => binary(array, offset, length, column.kind)
-        case _   => throw Conditions.ValueNotSent("table" -> relation.name, "column" -> column.name)
+        case _ =>
+          throw Conditions.ValueNotSent(
+            "table" -> relation.name,
+            "column" -> column.name,
+            "position" -> "during the snapshot")
       }
     }
   }

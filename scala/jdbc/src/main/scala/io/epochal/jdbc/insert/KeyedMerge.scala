@@ -17,6 +17,7 @@ abstract class KeyedMerge(
     table: BoundTable,
     upsert: WriteMode.Upsert,
     source: String) {
+  import KeyedMerge._
 
   protected val target: String = dialect.quote(table.table.name)
   protected val names: String = list(table.columnNames)
@@ -77,16 +78,96 @@ abstract class KeyedMerge(
         else updateTarget(columns, rows, equal)
       }.sum
 
+    /** Gives rows whose key changed, while the server left out some of their values, the values that they had under their earlier
+      * keys: those of earlier rows, or of the target. Must run before the target changes.
+      *
+      * @param into
+      *   SQL of a table, which has the winners
+      * @param equal
+      *   compares the keys of `t` and `w`
+      * @return
+      *   the number of rows whose values are nowhere
+      */
+    def followKeys(into: String, equal: String): Long = {
+      def own(name: String): String = quote(table.table.unused(s"epochal_$name"))
+      val (until, since, depth, next) = (own("until"), own("since"), own("depth"), own("next"))
+      val keyNames = upsert.keys.map(quote)
+      val earlierNames = upsert.keys.indices.map(i => own(s"key_$i"))
+      def columnsOf(alias: String, names: Seq[String]): Seq[String] = names.map(name => s"$alias.$name")
+      def same(left: Seq[String], right: Seq[String]): String =
+        left.zip(right).map { case (one, other) => s"$one = $other" }.mkString(" AND ")
+      def as(values: Seq[String], names: Seq[String]): String =
+        values.zip(names).map { case (value, name) => s"$value AS $name" }.mkString(", ")
+      val ofKey = columnsOf("c", keyNames).mkString(", ")
+
+      val partials = temporary("partials", s"SELECT $keys, $version FROM $rows AS r WHERE NOT $deletes AND $lacks")
+      // An update of the key delivers two rows of one version: the first deletes the row of the earlier key.
+      val moves = temporary(
+        "moves",
+        text"""SELECT n.*, ${as(columnsOf("p", keyNames), earlierNames)},
+           |  lead(n.$version) OVER (PARTITION BY ${columnsOf("n", keyNames).mkString(", ")} ORDER BY ${bytes(
+            s"n.$version")}) AS $next
+           |FROM $partials AS n JOIN (SELECT $keys, $version FROM $rows AS r WHERE $deletes) AS p
+           |ON p.$version = n.$version AND NOT (${same(columnsOf("p", keyNames), columnsOf("n", keyNames))})"""
+      )
+      if (count(s"SELECT count(*) FROM $moves AS m") == 0) 0L
+      else {
+        // The keys that a row has had, the last one first, each from one version until another.
+        val history = temporary(
+          "history",
+          text"""WITH RECURSIVE c (${(keyNames ++ earlierNames :+ until :+ depth).mkString(", ")}) AS (
+             |  SELECT $keys, $keys, $version, 0 FROM $into AS w WHERE NOT $deletes AND $lacks
+             |  UNION ALL
+             |  SELECT $ofKey, ${columnsOf("m", earlierNames).mkString(
+              ", ")}, m.$version, c.$depth + 1 FROM c JOIN $moves AS m
+             |  ON ${same(columnsOf("m", keyNames), columnsOf("c", earlierNames))} AND ${bytes(s"m.$version")} <= c.$until
+             |  AND (m.$next IS NULL OR ${bytes(s"m.$next")} > c.$until))
+             |SELECT c.*, lead(c.$until) OVER (PARTITION BY $ofKey ORDER BY c.$depth) AS $since FROM c"""
+        )
+        for (bound <- table.columns; mark = literal(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
+          val name = quote(bound.column.name)
+          val place = own("place")
+          val ofEpoch =
+            text"""(SELECT $keys, $name FROM (
+               |  SELECT $ofKey, r.$name, row_number() OVER (PARTITION BY $ofKey ORDER BY ${bytes(
+                s"r.$version")} DESC) AS $place
+               |  FROM $history AS c JOIN $rows AS r ON ${same(columnsOf("r", keyNames), columnsOf("c", earlierNames))}
+               |  AND ${bytes(s"r.$version")} <= c.$until AND (c.$since IS NULL OR ${bytes(s"r.$version")} >= c.$since)
+               |  WHERE NOT r.$deletes AND ${isPresent(mark, "r.")}) AS f WHERE $place = 1)"""
+          val ofTarget =
+            text"""(SELECT ${as(columnsOf("w", earlierNames), keyNames)}, t.$name FROM $target AS t JOIN (
+               |  SELECT ${as(columnsOf("c", earlierNames), keyNames)}, ${as(columnsOf("c", keyNames), earlierNames)}
+               |  FROM $history AS c WHERE c.$since IS NULL AND c.$depth > 0) AS w ON $equal)"""
+          Seq(ofEpoch, ofTarget).foreach(values => fill(into, name, mark, values, equal))
+        }
+        run(s"UPDATE $into SET $unchangedColumn = NULL WHERE $unchangedColumn = ''")
+        count(text"""SELECT count(*) FROM (SELECT * FROM $into AS s WHERE NOT $deletes AND $lacks) AS w
+           |JOIN (SELECT $keys FROM $history AS c WHERE $depth = 1) AS t ON $equal""") +
+          count(s"SELECT count(*) FROM $history AS c WHERE $depth >= $MostMoves")
+      }
+    }
+
+    /** Fills a column of rows that lack it. */
+    private def fill(into: String, name: String, mark: String, values: String, equal: String): Unit = {
+      val sets = Seq(name -> s"t.$name", unchangedColumn -> s"replace(w.$unchangedColumn, $mark, '')")
+      run(
+        updateRows(
+          into,
+          sets,
+          values,
+          s"$equal AND replace(w.$unchangedColumn, $mark, '') <> w.$unchangedColumn AND NOT w.$deletes"))
+    }
+
+    private def isPresent(mark: String, alias: String = ""): String = {
+      val list = s"$alias$unchangedColumn"
+      s"($list IS NULL OR replace($list, $mark, '') = $list)"
+    }
+
     /** For each set of columns that rows do not have: a condition for these rows as `w`, and the other columns. */
     private def partial(into: String, equal: String): Seq[(String, Seq[String])] = {
       for (bound <- table.columns; mark = literal(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
         val name = quote(bound.column.name)
-        val earlier =
-          latest(
-            rows,
-            s"NOT $deletes AND ($unchangedColumn IS NULL OR replace($unchangedColumn, $mark, '') = $unchangedColumn)")
-        val sets = Seq(name -> s"t.$name", unchangedColumn -> s"replace(w.$unchangedColumn, $mark, '')")
-        run(updateRows(into, sets, earlier, s"$equal AND replace(w.$unchangedColumn, $mark, '') <> w.$unchangedColumn"))
+        fill(into, name, mark, latest(rows, s"NOT $deletes AND ${isPresent(mark)}"), equal)
       }
       run(s"UPDATE $into SET $unchangedColumn = NULL WHERE $unchangedColumn = ''")
       Sql
@@ -109,6 +190,14 @@ abstract class KeyedMerge(
     /** Selects the later image of an update, which does not delete. */
     private def latest(from: String, condition: String): String =
       first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC, $deletes")
+  }
+
+  /** Makes a temporary table of a query's rows, and drops an older one of its name. Returns SQL of it. */
+  protected def temporary(name: String, query: String): String = {
+    val relation = s"epochal_$name"
+    run(s"DROP TABLE IF EXISTS $relation")
+    run(s"CREATE TEMPORARY TABLE $relation AS $query")
+    relation
   }
 
   /** SQL that updates the rows `w` of a relation by the rows `t` of another.
@@ -159,4 +248,10 @@ abstract class KeyedMerge(
   protected def list(names: Seq[String]): String = names.map(quote).mkString(", ")
   protected def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
   protected def run(sql: String): Unit = Sql.run(connection, sql)
+}
+
+object KeyedMerge {
+
+  /** How often the key of a row may change in an epoch. MariaDB stops a recursion there. */
+  private val MostMoves = 1000
 }

@@ -17,6 +17,9 @@ class MysqlDialect extends Dialect with BuiltInDialect {
 
   private val ShortestIdle = 30L
 
+  /** Bytes of a text that the server compares to sort; more than a key can have. */
+  private val LongestSorted = 4096
+
   override val name = "MySQL"
   override def handles(url: String): Boolean = url.startsWith("jdbc:mariadb:") || url.startsWith("jdbc:mysql:")
 
@@ -79,6 +82,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
       text"""SET SESSION innodb_lock_wait_timeout = $seconds, lock_wait_timeout = $seconds, time_zone = '+00:00',
          |/*M!100301 idle_transaction_timeout = ${math
           .max(seconds, ShortestIdle)}, */ group_concat_max_len = 1048576, default_storage_engine = 'InnoDB',
+         |max_sort_length = $LongestSorted,
          |sql_mode = CONCAT(IF(FIND_IN_SET('NO_BACKSLASH_ESCAPES', @@sql_mode), 'NO_BACKSLASH_ESCAPES,', ''),
          |  'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION')"""
     )

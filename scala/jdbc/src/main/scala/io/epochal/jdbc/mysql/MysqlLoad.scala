@@ -193,7 +193,7 @@ private[mysql] object MysqlLoad {
     */
   final private class MysqlMerge(connection: Connection, table: BoundTable, upsert: WriteMode.Upsert, incoming: String)
       extends TemporaryMerge(MysqlDialect, connection, table, upsert, incoming) {
-    private val winnersTable = temporary(table, "epochal_winners")
+    private val winnersTable = MysqlLoad.temporary(table, "epochal_winners")
     private val foundColumn = quote(table.table.unused("epochal_found"))
 
     override protected def sorted(column: BoundColumn): String = {
@@ -206,19 +206,14 @@ private[mysql] object MysqlLoad {
 
     override protected def literal(text: String): String = MysqlCatalog.literal(text)
 
-    /** A temporary table does not commit the transaction, and a statement cannot refer to it twice.
-      *
-      * @param definition
-      *   what follows the columns of the operation
-      */
-    private def make(name: String, select: String, definition: String = ""): Unit = {
+    // A temporary table does not commit the transaction, and a statement cannot refer to it twice.
+    private def make(name: String, select: String): Unit = {
       val text = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
       val operation = table.operation.toSeq.flatMap { column =>
         val types = Seq("TINYINT NOT NULL DEFAULT 0", "VARBINARY(255)", text)
         column.names.zip(types).map { case (name, kind) => s", ${quote(name)} $kind" }
       }.mkString
-      run(
-        s"CREATE TEMPORARY TABLE $name ($foundColumn INT NOT NULL DEFAULT 0$operation$definition) ENGINE=InnoDB $select")
+      run(s"CREATE TEMPORARY TABLE $name ($foundColumn INT NOT NULL DEFAULT 0$operation) ENGINE=InnoDB $select")
     }
 
     /** An outer join makes all columns nullable: a row that deletes has only its key. */
@@ -234,12 +229,12 @@ private[mysql] object MysqlLoad {
       val isSimple = distinct == rows && changes.forall(feed => feed.emptied.isEmpty && !feed.isPartial)
       val source = if (isSimple) incoming else winnersTable
       if (source == winnersTable)
-        make(winnersTable, s"SELECT w.* FROM ${changes.fold(winners)(_.winners)} AS w", s", PRIMARY KEY ($keys)")
+        make(winnersTable, s"SELECT w.* FROM ${changes.fold(winners)(_.winners)} AS w")
       upsert.operation.fold(Loaded.Rows(store(source, distinct), distinct))(operation =>
-        change(source, quote(operation.name), changes))
+        change(source, distinct, quote(operation.name), changes))
     }
 
-    private def change(source: String, deletes: String, changes: Option[Feed]): Loaded.Rows = {
+    private def change(source: String, distinct: Long, deletes: String, changes: Option[Feed]): Loaded.Rows = {
       val lacks = changes.fold("false")(_.lacks)
       val (all, removing, partial) = Sql
         .query(
@@ -247,20 +242,32 @@ private[mysql] object MysqlLoad {
           s"SELECT count(*), count(CASE WHEN $deletes THEN 1 END), count(CASE WHEN $lacks THEN 1 END) FROM $source")(
           row => (row.getLong(1), row.getLong(2), row.getLong(3)))
         .head
+      val lostRows = if (partial == 0) 0L else changes.fold(0L)(_.followKeys(source, matches))
       val (deletedRows, presentRows) = if (removing == 0) (0L, 0L) else delete(source, deletes)
       val updatedRows = if (partial == 0) 0L else changes.fold(0L)(_.update(source, matches))
       if (partial > 0) run(s"DELETE FROM $source WHERE $lacks")
       val wholeRows = if (partial == 0) all - removing else count(s"SELECT count(*) FROM $source")
-      Loaded.Rows(deletedRows + updatedRows + store(source, wholeRows), presentRows + all - removing)
+      // Rows before the one that empties the table have keys, too.
+      val keyCount = if (changes.exists(_.emptied.nonEmpty)) all else distinct
+      Loaded.Rows(deletedRows + updatedRows + store(source, wholeRows), presentRows + keyCount - removing + lostRows)
     }
 
     /** Rows that were deleted, and rows that should have been. */
     private def delete(source: String, deletes: String): (Long, Long) = {
-      val join = s"FROM $source AS w STRAIGHT_JOIN $target AS t ON $matches WHERE w.$deletes"
+      // DELETE finds an alias only in the connection's own database.
+      val equal = upsert.keys.map(quote).map(key => s"$target.$key = w.$key").mkString(" AND ")
+      val join = s"FROM $source AS w STRAIGHT_JOIN $target ON $equal WHERE w.$deletes"
       val presentRows = count(s"SELECT count(*) $join FOR UPDATE")
-      val deletedRows = Sql.update(connection, s"DELETE t $join")
+      val deletedRows = Sql.update(connection, s"DELETE $target $join")
       run(s"DELETE FROM $source WHERE $deletes")
       (deletedRows, presentRows)
+    }
+
+    override protected def temporary(name: String, query: String): String = {
+      val relation = MysqlLoad.temporary(table, s"epochal_$name")
+      run(s"DROP TEMPORARY TABLE IF EXISTS $relation")
+      run(s"CREATE TEMPORARY TABLE $relation ENGINE=InnoDB AS $query")
+      relation
     }
 
     override protected def updateRows(
@@ -300,7 +307,9 @@ private[mysql] object MysqlLoad {
     private def matches: String = upsert.keys.map(quote).map(k => s"t.$k = w.$k").mkString(" AND ")
 
     private def updateAndInsert(source: String): Long = {
-      val sets = upsert.updated.map(quote).map(c => s"t.$c = w.$c") :+ s"w.$foundColumn = 1"
+      // Named on both sides, since the temporary table has the target's ON UPDATE CURRENT_TIMESTAMP.
+      val sets =
+        upsert.updated.map(quote).flatMap(c => Seq(s"w.$c = w.$c", s"t.$c = w.$c")) :+ s"w.$foundColumn = 1"
       run(s"UPDATE $source AS w STRAIGHT_JOIN $target AS t ON $matches SET ${sets.mkString(", ")}")
       val changedRows = count(s"SELECT count(*) FROM $source WHERE $foundColumn = 1")
       val addedRows = Sql.update(

@@ -87,12 +87,20 @@ final private class PostgresMerge(
         Sql.raw(
           s"SELECT count(*), count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from"))
     )(row => (row.getLong(1), row.getLong(2), row.getLong(3)))
+    val lostRows = if (partial == 0) 0L else changes.followKeys(from, keysEqual)
     val (foundRows, deletedRows) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
     val updated = if (partial == 0) 0L else changes.update(from, keysEqual)
     // Of a condition the server would not know how many rows it leaves.
     if (removing + partial > 0) run(s"DELETE FROM $from WHERE $deletes OR ${changes.lacks}")
     val storedRows = insert(from)
-    Loaded.Rows(storedRows + deletedRows + updated, different - removing + math.max(foundRows, deletedRows))
+    Loaded.Rows(storedRows + deletedRows + updated, different - removing + math.max(foundRows, deletedRows) + lostRows)
+  }
+
+  override protected def temporary(name: String, query: String): String = {
+    PostgresIncoming.creation(table, name, query).run(connection)
+    val relation = PostgresIncoming.relation(table, name)
+    run(s"INSERT INTO $relation $query")
+    relation
   }
 
   /** First locks all target rows that change, in key order. */

@@ -53,28 +53,26 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     val changes = feed
     for (all <- changes if all.emptied.nonEmpty) run(s"DELETE FROM $target")
     run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners)}")
+    val partial = changes.filter(_.isPartial)
+    val lostRows = partial.fold(0L)(_.followKeys(Winners, equal))
     val (deletedRows, foundRows, keptRows) =
       upsert.operation.fold((0L, 0L, distinct))(operation => delete(quote(operation.name)))
-    val updatedRows = changes.filter(_.isPartial).fold(0L)(update)
+    val updatedRows = partial.fold(0L)(_.update(Winners, equal))
     val storedRows = Sql
       .raw(text"""INSERT INTO $target AS t ($names) SELECT $names FROM ${changes.fold(Winners)(
           _.whole(Winners))} AS w WHERE true ORDER BY $keys
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
       .update(connection)
     run(s"DROP TABLE $Winners")
-    Loaded.Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows)
+    Loaded.Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows + lostRows)
   }
 
-  /** Updates the rows whose large values the feed does not have. */
-  private def update(changes: Feed): Long = {
-    val equal = upsert.keys
-      .map { key =>
-        val collation = upsert.loose.get(key).fold("")(loose => s" ${SqliteCatalog.collated(loose)}")
-        s"t.${quote(key)} = w.${quote(key)}$collation"
-      }
-      .mkString(" AND ")
-    changes.update(Winners, equal)
-  }
+  private def equal: String = upsert.keys
+    .map { key =>
+      val collation = upsert.loose.get(key).fold("")(loose => s" ${SqliteCatalog.collated(loose)}")
+      s"t.${quote(key)} = w.${quote(key)}$collation"
+    }
+    .mkString(" AND ")
 
   /** Rows that were deleted, rows that should have been, and rows to store. */
   private def delete(deletes: String): (Long, Long, Long) = {

@@ -45,13 +45,13 @@ final private[jdbc] class DeadLetterTable(dialect: Dialect, name: TableName) {
       nameable(dialect, newName.table).fold(throw _, identity)
       import words.{bigint, text, timestamp}
       val long = dialect.types.declare(StringType).getOrElse(text)
-      Sql.run(
+      Sql.create(
         connection,
         text"""CREATE TABLE ${dialect.quote(newName)} (sink_id $text, epoch $bigint, partition_id $bigint NOT NULL,
            |${words.column(
             "row_number")} $bigint NOT NULL, column_name $long NOT NULL, reason $long NOT NULL, row_json $long NOT NULL,
            |recorded_at $timestamp NOT NULL)${words.tableOptions}"""
-      )
+      )(find(connection, trust).isDefined)
       newName
     }
 
@@ -97,7 +97,7 @@ private[jdbc] object DeadLetterTable {
       .sum
   }
 
-  /** Maximum rows of a statement, and characters of their JSON, except for one more row. */
+  /** Limits of a statement, which its last row may exceed: rows, and characters of their JSON. */
   private val MaxRows = 100
-  private val MaxChars = 1L << 20
+  private val MaxChars = 128L << 10
 }

@@ -7,7 +7,7 @@ import io.epochal.core.option.{NameList, OptionGroup, OptionSpec}
 import io.epochal.jdbc.database.FeedColumns
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.row.Texts
-import io.epochal.kit.record.ReplicaKey
+import io.epochal.kit.record.{ReplicaKey, SourceColumn}
 
 /** A column of the query that goes into the table.
   *
@@ -102,6 +102,10 @@ private[jdbc] object QueryColumns {
                 case ArrayType(of, _) => Texts.is(of)
                 case _                => false
               }))(noOperation)
+        _ <- SourceColumn
+          .obstacle(fields.filterNot(_ => own.contains(FeedColumns.Unchanged)), FeedColumns.Unchanged)
+          .map(JdbcOptions.unsupported("keep a replica", _, s"Select ${FeedColumns.Unchanged}, too."))
+          .toLeft(())
         _ <- JdbcOptions.ensure(options.orderColumn.isEmpty)(
           JdbcOptions.group.conflict(
             s"{option:orderColumn} and the column ${FeedColumns.Version}",

@@ -11,8 +11,10 @@ import org.apache.spark.sql.types.{MetadataBuilder, StructField}
   *   `atttypmod`
   * @param isRequired
   *   whether it is NOT NULL
+  * @param isSent
+  *   whether each update has its value: the server leaves out a large one that stays as it is
   */
-final case class SourceColumn(declaration: String, modifier: Int, isRequired: Boolean) {
+final case class SourceColumn(declaration: String, modifier: Int, isRequired: Boolean, isSent: Boolean) {
 
   /** The column of a query, with its origin in its metadata. */
   def mark(field: StructField): StructField = {
@@ -20,6 +22,7 @@ final case class SourceColumn(declaration: String, modifier: Int, isRequired: Bo
       .putString("type", declaration)
       .putLong("modifier", modifier.toLong)
       .putBoolean("required", isRequired)
+      .putBoolean("sent", isSent)
     field.copy(metadata =
       new MetadataBuilder().withMetadata(field.metadata).putMetadata(SourceColumn.Mark, column.build()).build())
   }
@@ -31,6 +34,16 @@ object SourceColumn {
   /** Of a column of a query; None: it does not come from a change feed, or the query computes it. */
   def of(field: StructField): Option[SourceColumn] = Option.when(field.metadata.contains(Mark)) {
     val column = field.metadata.getMetadata(Mark)
-    SourceColumn(column.getString("type"), column.getLong("modifier").toInt, column.getBoolean("required"))
+    SourceColumn(
+      column.getString("type"),
+      column.getLong("modifier").toInt,
+      column.getBoolean("required"),
+      column.getBoolean("sent"))
   }
+
+  /** Why a query without the list of the columns that a row lacks cannot keep a replica; None: it can. */
+  def obstacle(columns: Seq[StructField], list: String): Option[String] =
+    columns.find(of(_).exists(!_.isSent)).map { field =>
+      s"the query leaves $list out, and a large value of '${field.name}' that an update leaves as it is would become NULL"
+    }
 }

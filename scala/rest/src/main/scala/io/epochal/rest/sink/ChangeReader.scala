@@ -23,13 +23,21 @@ final private[rest] class ChangeReader(shape: ChangeShape) {
     }
   }
 
-  /** The columns that the row does not have: it is an update that did not change them. */
+  /** The columns that the row does not have: it is an update that did not change them.
+    *
+    * @throws UnsendableRow
+    *   the update changed the key: only the row of the old key has these values
+    */
   def unchangedColumns(row: BinaryRow): Set[String] =
     shape.unchangedList.filterNot(column => row.isNullAt(column.ordinal)).fold(Set.empty[String]) { column =>
-      row.get(column.ordinal, column.field.dataType) match {
+      val columns = row.get(column.ordinal, column.field.dataType) match {
         case names: ArrayData => (0 until names.numElements()).map(names.getUTF8String(_).toString).toSet
-        case _                => Set.empty
+        case _                => Set.empty[String]
       }
+      if (columns.nonEmpty && row.getUTF8String(operation.ordinal).toString.equalsIgnoreCase("insert"))
+        throw new UnsendableRow(
+          s"an update changed its key, and the server left out its unchanged value of ${columns.toSeq.sorted.mkString(", ")}")
+      columns
     }
 }
 

@@ -3,7 +3,7 @@ package io.epochal.rest.sink
 import org.apache.spark.sql.types._
 
 import io.epochal.core.option.OptionGroup
-import io.epochal.kit.record.ReplicaKey
+import io.epochal.kit.record.{ReplicaKey, SourceColumn}
 import io.epochal.rest.sink.RestSinkOptions.{Format, group}
 
 /** A change feed's columns.
@@ -73,6 +73,10 @@ private[rest] object ChangeShape {
         scalar(ChangeOptions.DeleteUrl, _, schema, inUrl))
       createUrl <- all(changes.upsert.toSeq.flatMap(_.create.template.columns))(
         scalar(ChangeOptions.CreateUrl, _, schema, inUrl))
+      _ <- SourceColumn
+        .obstacle(columns.map(_.field).filterNot(_ => columnNamed(Unchanged).isDefined), Unchanged)
+        .map(group.unsupported("send changes", _, s"Select $Unchanged, too."))
+        .toLeft(())
       _ <- ReplicaKey.refusal((entity ++ deleteUrl).map(_.field), usesImages = false).toLeft(())
     } yield ChangeShape(
       operation,

@@ -131,6 +131,15 @@ final class RestChangesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a row whose key changed and that lacks values is refused") {
+    using() { on =>
+      val moved = Seq(change("delete", 1L), change("insert", 2L, "one", unchanged = Seq("large")))
+      val error = refused("ROW_REFUSED")(on.run(resources(on): _*).epoch(0, moved))
+      assert(
+        error.getMessage.contains("an update changed its key, and the server left out its unchanged value of large"))
+    }
+  }
+
   test("with upsertStatus a missing row is created by a POST to createUrl, under a key of its own") {
     Seq(None -> "/orders", Some("/orders/new?v=1") -> "/orders/new?v=1").foreach { case (createUrl, path) =>
       using() { on =>
