@@ -2,8 +2,9 @@
 
 The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each with an empty replica,
 ``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``keys`` of tables whose key is not ``id``,
-``max_journal_bytes``, and ``memory`` of the driver. Streams until it is killed; prints ``started``, and ``ended`` with
-the reason if a query ends.
+``max_journal_bytes``, ``memory`` of the driver, ``target``, the URL of another database, where the replicas are
+created, and ``drivers``, a class path. Streams until it is killed; prints ``started``, and ``ended`` with the reason if
+a query ends.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ def replica(spark: SparkSession, settings: dict[str, Any], table: str) -> Stream
         limits=Limits(rows=settings["rows"]),
         max_journal_bytes=settings.get("max_journal_bytes"),
     )
+    target = settings.get("target")
     return epochal.write.jdbc(
         changes,
-        settings["url"],
+        target or settings["url"],
         table=f"{table}_replica",
+        create_table=bool(target),
         mode=jdbc.Changes(key_columns=[settings.get("keys", {}).get(table, "id")]),
-        user=settings["user"],
+        user=None if target else settings["user"],
         checkpoint=f"{settings['checkpoints']}/{table}",
         sink_id=table,
         trigger="50 milliseconds",
@@ -54,6 +57,7 @@ def main() -> None:
         "spark.log.level": "ERROR",
         "spark.driver.extraJavaOptions": f"{QUICK_JVM} {settings['jvm']}",
         "spark.driver.memory": settings.get("memory", "1g"),
+        "spark.driver.extraClassPath": settings.get("drivers", ""),
     }
     spark = epochal.configure(SparkSession.builder.config(map=QUICK | conf)).getOrCreate()
     threading.Thread(target=end_with_the_test, daemon=True).start()

@@ -66,8 +66,10 @@ class Writer:
             case 2:
                 connection.execute(f"UPDATE accounts SET document = {DOCUMENT} WHERE id = %s", (key,))
             case 3:
+                # Without a new one, the server does not send the document under the new key.
+                document = self._draw.choice(("", f", document = {DOCUMENT}"))
                 connection.execute(
-                    f"UPDATE accounts SET id = -id, document = {DOCUMENT} WHERE abs(id) = %s"
+                    f"UPDATE accounts SET id = -id{document} WHERE abs(id) = %s"
                     " AND NOT EXISTS (SELECT FROM accounts AS other WHERE other.id = -accounts.id)",
                     (key,),
                 )
