@@ -139,9 +139,37 @@ final class ReplicaKeySuite extends QuerySuite with Eventually {
       "UPDATE items SET id = id || '0' WHERE length(note) > 100"
     ))
 
+  replica("a batch has both rows of an update of the key, whatever its limit", "id", large) { scene =>
+    scene.run("INSERT INTO items SELECT n, n, repeat(n::text, 5000) FROM generate_series(10, 14) AS n")
+    Seq("1", "3").foreach { rows =>
+      scene.copy("maxRowsPerBatch" -> rows)
+      scene.isEqual()
+      scene.run("UPDATE items SET id = 'x' || id")
+      scene.copy("maxRowsPerBatch" -> rows)
+      scene.isEqual()
+    }
+  }
+
+  replica("a large value keeps its place under another name", "id", large) { scene =>
+    def swapped(feed: DataFrame) =
+      feed.selectExpr("id", "note AS code", "code AS note", "_unchanged_columns", "_change_type", "_commit_version")
+    scene.run("INSERT INTO items VALUES ('9', 'z', repeat('large', 2000))")
+    scene.start()(swapped).awaitTermination()
+    scene.run("UPDATE items SET code = 'y' WHERE id = '9'", "UPDATE items SET id = '90' WHERE id = '9'")
+    scene.start()(swapped).awaitTermination()
+    assert(rows(scene.url, "SELECT id || length(code) || note FROM replica WHERE length(code) > 9") == Seq("9010000y"))
+  }
+
+  replica("a replica by an operation's column is refused where values can be left out", "id", large) { scene =>
+    def operations(feed: DataFrame) =
+      feed.selectExpr("id", "code", "note", "IF(_change_type = 'delete', 'd', 'u') AS op")
+    val error = refused(Conditions.ModeUnsupported)(scene.start("opColumn" -> "op", "orderColumn" -> "id")(operations))
+    assert(error.contains("without opColumn"))
+  }
+
   replica("a replica by a query that leaves out which values were not sent is refused", "id", large) { scene =>
     def without(feed: DataFrame) = feed.drop("_unchanged_columns")
-    assert(refused(Conditions.ModeUnsupported)(scene.start()(without)).contains("Select _unchanged_columns, too."))
+    assert(refused(Conditions.ModeUnsupported)(scene.start()(without)).contains("select _unchanged_columns, too."))
     scene.run("ALTER TABLE items REPLICA IDENTITY FULL")
     scene.start()(without).awaitTermination()
     scene.isEqual()
@@ -222,5 +250,5 @@ private object ReplicaKeySuite {
   val Endless: (String, String) = "numPartitions" -> "3"
 
   /** Options of the sink. */
-  val Sink = Set("keyColumns", "keyComparison")
+  val Sink = Set("keyColumns", "keyComparison", "opColumn", "orderColumn")
 }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.types._
 import io.epochal.cdc.snapshot.TableKey
 import io.epochal.cdc.value.{RowReader, ValueReader}
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.database.PostgresType
 import io.epochal.kit.record.{ReplicaKey, SourceColumn}
 import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan, SourceTable}
 
@@ -134,7 +135,8 @@ private[cdc] object CdcProvider {
   /** Types whose values are too small to be left out. */
   private val AlwaysSent =
     Set("bool", "int2", "int4", "int8", "float4", "float8", "date", "time", "timetz", "timestamp") ++
-      Set("timestamptz", "interval", "uuid", "money", "inet", "cidr", "macaddr", "macaddr8", "pg_lsn", "oid")
+      Set("timestamptz", "interval", "uuid", "money", "inet", "cidr", "macaddr", "macaddr8", "pg_lsn", "oid") ++
+      Set("char", "name", "point", "line", "lseg", "box", "circle")
 
   def isOwn(field: StructField): Boolean = Own.exists(_.name == field.name)
 
@@ -169,8 +171,9 @@ private[cdc] object CdcProvider {
         "suggestion" -> "Leave it out of the schema.")
     val markedColumns = chosenColumns.map { field =>
       val column = columns.find(_.name == field.name).get
-      val isSent = table.identity == "f" || table.followed.contains(field.name) || AlwaysSent(column.kind.name)
-      SourceColumn(column.kind.cast, column.modifier, table.notNull(field.name), isSent).mark(field)
+      val isSmall = AlwaysSent(column.kind.name) || column.kind.shape.isInstanceOf[PostgresType.Enum]
+      val isSent = isSmall || table.identity == "f" || table.followed.contains(field.name)
+      SourceColumn(field.name, column.kind.cast, column.modifier, table.notNull(field.name), isSent).mark(field)
     }
     withOwn(table.name, ReplicaKey.mark(StructType(markedColumns), table.sql, table.followed, preimages)) ->
       (new RowReader(table.name, columns, chosenColumns).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))

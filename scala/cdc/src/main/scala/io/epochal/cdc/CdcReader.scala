@@ -146,7 +146,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     }
     number(ordinal)
     kind match {
-      case RowChange.Insert   => tuple(body, Insert)
+      case RowChange.Insert   => tuple(body, Insert, isAlone = true)
       case RowChange.Delete   => tuple(body, Delete)
       case RowChange.Truncate => empty()
       case RowChange.Update =>
@@ -167,10 +167,13 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     tuple(body, one)
   }
 
-  private def tuple(from: Int, change: UTF8String, completes: Boolean = false): Unit = {
+  /** @param isAlone
+    *   whether no row before it has the values that this one may lack
+    */
+  private def tuple(from: Int, change: UTF8String, completes: Boolean = false, isAlone: Boolean = false): Unit = {
     val left = set(from, change, completes)
     describe(change)
-    if (left != null && (change eq Insert) && unchangedColumns < 0)
+    if (left != null && (change eq Insert) && (isAlone || unchangedColumns < 0))
       throw Conditions.ValueNotSent(
         "table" -> table.name,
         "column" -> left.mkString(", "),

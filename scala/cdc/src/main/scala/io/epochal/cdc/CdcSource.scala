@@ -1,5 +1,7 @@
 package io.epochal.cdc
 
+import scala.util.Using
+
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 
@@ -70,6 +72,20 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
     super.available(start, most)
   }
 
+  /** The two rows of an update stay in one batch: the first one has the key of the values that the second one may lack. */
+  override def take(start: CdcPosition, rows: Long): CdcPosition =
+    super.take(start, if (rows > 0 && isWithinUpdate(start.row + rows)) rows + 1 else rows)
+
+  /** Whether the rows before a position and after it are of one update. A frame has both. */
+  private def isWithinUpdate(row: Long): Boolean = row < receiver.journal.until && {
+    val slices = receiver.journal.plan(row - 1, row + 1).slices
+    slices.size == 1 && Using.resource(factory.rows(slices.iterator)) { rows =>
+      def version = Option.when(rows.next())(rows.get().getUTF8String(factory.versionPlace).clone())
+      val (one, other) = (version, version)
+      one.nonEmpty && one == other
+    }
+  }
+
   override protected def row(position: CdcPosition): Long = position.row
 
   override protected def position(row: Long): CdcPosition = CdcPosition(row, receiver.origin)
@@ -95,6 +111,9 @@ final private[cdc] class CdcReaderFactory(
     extends FeedRows {
 
   override def source: String = options.source
+
+  /** Of `_commit_version` in the rows of a stream. */
+  def versionPlace: Int = schema.fieldIndex("_commit_version")
 
   override def rows(slices: Iterator[Slice]): JournalRows =
     if (options.tables.isSeveral) new GenericReader(frames(slices), columns, schema)

@@ -46,7 +46,7 @@ final class UnsentValuesSuite extends AnyFunSuite {
       isRead = true
       val builder = new FrameBuilder
       builder.begin(CommittedTransaction(7, 1, 1, 2), 0, new CRC32C)
-      builder.add(kind, relation, Some(old), row)
+      builder.add(kind, relation, Option.when(kind != RowChange.Insert)(old), row)
       builder.end(complete = true): Unit
       val Bytes(array, offset, length) = builder.frame(ChangeState.Empty).payload
       System.arraycopy(array, offset, into(length), 0, length)
@@ -107,6 +107,12 @@ final class UnsentValuesSuite extends AnyFunSuite {
     val (one, several) = rows(RowChange.NewKey, identity)
     assert(one.take(3) == Seq("2", "new", "null") && one.last == "insert" && one(3).contains("document"))
     assert(several == Seq("""{"id":"2","note":"new"}""", one(3), "insert"))
+  }
+
+  test("a row that comes alone, without the one of the earlier key, is refused") {
+    val error = intercept[EpochalException](
+      last(new TypedReader(new OneChange(RowChange.Insert, identity), columns, typed), typed))
+    assert(error.condition == Conditions.ValueNotSent)
   }
 
   test("without the list of these columns the row would lack the value: it is refused") {

@@ -157,6 +157,31 @@ abstract class ChangeFeed(databases: TestDatabases) extends SinkSuite(databases)
       ))
   }
 
+  onSchema("many rows whose keys change keep their values", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    val ids = 1L to 3000L
+    write(f, run, 0, ids.map(id => change("insert", id, "note", s"BIG $id")))
+    write(f, run, 1, ids.flatMap(id => move(id, id + 10000, s"note $id")))
+    assert(stored(f) == ids.map(id => s"${id + 10000} note $id BIG $id"))
+  }
+
+  onSchema("a row whose key changes often keeps its values", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    write(f, run, 0, Seq(change("insert", 0L, "note", "BIG")))
+    write(f, run, 1, (0L until 1500L).flatMap(id => move(id, id + 1, s"note $id")))
+    assert(stored(f) == Seq("1500 note 1499 BIG"))
+  }
+
+  onSchema("a row whose earlier key a filter leaves out fails, and nothing is stored", schema, ddl) { f =>
+    val run = f.newRun(query, feed)
+    write(f, run, 0, Seq(change("insert", 1L, "one", "BIG 1")))
+    def arrival = move(200, 1, "moved").tail
+    refused(Conditions.RowsDropped)(write(f, run, 1, change("delete", 1L) +: arrival))
+    val later = change("update_postimage", 1L, "later", unchanged = Seq("big"))
+    refused(Conditions.RowsDropped)(write(f, run, 1, (change("delete", 1L) +: arrival) :+ later))
+    assert(stored(f) == Seq("1 one BIG 1"))
+  }
+
   onSchema("rows that exchange their keys keep the values that were not sent", schema, ddl) { f =>
     val run = f.newRun(query, feed)
     write(f, run, 0, Seq(change("insert", 1L, "one", "BIG 1"), change("insert", 2L, "two", "BIG 2")))

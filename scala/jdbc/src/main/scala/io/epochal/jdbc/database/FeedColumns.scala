@@ -13,7 +13,8 @@ package io.epochal.jdbc.database
   * @param versionName
   *   of the version in encoded rows, a text that sorts by its bytes
   * @param unchangedName
-  *   of those columns in encoded rows: a text with [[FeedColumns.mark]] of each, or NULL
+  *   of those columns in encoded rows: a text with [[FeedColumns.mark]] of each, or NULL; it begins with [[FeedColumns.Moved]] if the
+  *   row of an earlier key has their values
   */
 final case class FeedColumns(
     width: Int,
@@ -31,4 +32,6 @@ object FeedColumns {
 
   /** A column's entry in the text that lists the columns that a row lacks. */
   def mark(column: String): String = s"\n$column\n"
+
+  val Moved: String = "+"
 }

@@ -2,6 +2,7 @@ package io.epochal.jdbc.database
 
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.epochal.kit.record.SourceColumn
 import io.epochal.kit.sink.row.BadValue
 import io.epochal.kit.spark.memory.{BinaryRow, Memory, UnsafeLayout}
 
@@ -20,7 +21,7 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
   private val words = if (feed.isEmpty) Words else Words ++ FeedWords
   private val texts = words.map(_._1.getBytes("US-ASCII")).toArray
   private val effects = words.map(_._2).toArray
-  private val storedNames = columns.map(_.field.name).toSet
+  private val storedNames = columns.map(column => SourceColumn.nameOf(column.field)).toSet
 
   /** The number of columns of encoded rows that follow those of the table. */
   val width: Int = column.fold(0)(_.names.size)
@@ -66,8 +67,12 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
           .toString
       }
       val marks = names.filter(storedNames).map(FeedColumns.mark)
-      if (marks.isEmpty) null else UTF8String.fromString(marks.mkString)
+      if (marks.isEmpty) null
+      else UTF8String.fromString(marks.mkString(if (isInsert(row)) FeedColumns.Moved else "", "", ""))
     }
+
+  private def isInsert(row: BinaryRow): Boolean =
+    is(Insert, row.base, row.address(ordinal), row.length(ordinal))
 
   private def is(word: Array[Byte], base: AnyRef, address: Long, length: Int): Boolean =
     word.length == length && {
@@ -111,6 +116,7 @@ private[jdbc] object Operation {
   val FeedWords: Seq[(String, Int)] =
     Seq("update_postimage" -> Stores, "update_preimage" -> Deletes, "truncate" -> Empties)
 
+  private val Insert = "insert".getBytes("US-ASCII")
   private val Expected = "insert (i, c, r), update (u) or delete (d)"
   private val LongestShown = 40
 }

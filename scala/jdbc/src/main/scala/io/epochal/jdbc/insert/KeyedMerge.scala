@@ -5,6 +5,7 @@ import java.sql.Connection
 import io.epochal.jdbc.database.{BoundTable, Dialect, FeedColumns, WriteMode}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
+import io.epochal.kit.record.SourceColumn
 
 /** Merges rows by key into the target.
   *
@@ -17,8 +18,6 @@ abstract class KeyedMerge(
     table: BoundTable,
     upsert: WriteMode.Upsert,
     source: String) {
-  import KeyedMerge._
-
   protected val target: String = dialect.quote(table.table.name)
   protected val names: String = list(table.columnNames)
 
@@ -94,24 +93,26 @@ abstract class KeyedMerge(
       val keyNames = upsert.keys.map(quote)
       val earlierNames = upsert.keys.indices.map(i => own(s"key_$i"))
       def columnsOf(alias: String, names: Seq[String]): Seq[String] = names.map(name => s"$alias.$name")
-      def same(left: Seq[String], right: Seq[String]): String =
-        left.zip(right).map { case (one, other) => s"$one = $other" }.mkString(" AND ")
       def as(values: Seq[String], names: Seq[String]): String =
         values.zip(names).map { case (value, name) => s"$value AS $name" }.mkString(", ")
       val ofKey = columnsOf("c", keyNames).mkString(", ")
 
-      val partials = temporary("partials", s"SELECT $keys, $version FROM $rows AS r WHERE NOT $deletes AND $lacks")
-      // An update of the key delivers two rows of one version: the first deletes the row of the earlier key.
-      val moves = temporary(
-        "moves",
-        text"""SELECT n.*, ${as(columnsOf("p", keyNames), earlierNames)},
-           |  lead(n.$version) OVER (PARTITION BY ${columnsOf("n", keyNames).mkString(", ")} ORDER BY ${bytes(
-            s"n.$version")}) AS $next
-           |FROM $partials AS n JOIN (SELECT $keys, $version FROM $rows AS r WHERE $deletes) AS p
-           |ON p.$version = n.$version AND NOT (${same(columnsOf("p", keyNames), columnsOf("n", keyNames))})"""
-      )
-      if (count(s"SELECT count(*) FROM $moves AS m") == 0) 0L
+      val inserts = s"FROM $rows AS r WHERE NOT $deletes AND $hasMoved"
+      val insertedRows = count(s"SELECT count(*) $inserts")
+      if (insertedRows == 0) 0L
       else {
+        // An update of the key delivers two rows of one version: the first deletes the row of the earlier key.
+        val insertTable = temporary("inserts", s"SELECT $keys, $version $inserts", Seq(Seq(version)))
+        val pairs =
+          s"$insertTable AS n JOIN (SELECT $keys, $version FROM $rows AS r WHERE $deletes) AS p ON p.$version = n.$version"
+        val moves = temporary(
+          "moves",
+          text"""SELECT n.*, ${as(columnsOf("p", keyNames), earlierNames)},
+           |  lead(n.$version) OVER (PARTITION BY ${columnsOf("n", keyNames).mkString(", ")} ORDER BY ${bytes(
+              s"n.$version")}) AS $next
+           |FROM $pairs AND NOT (${same(columnsOf("p", keyNames), columnsOf("n", keyNames))})""",
+          Seq(keyNames)
+        )
         // The keys that a row has had, the last one first, each from one version until another.
         val history = temporary(
           "history",
@@ -120,11 +121,14 @@ abstract class KeyedMerge(
              |  UNION ALL
              |  SELECT $ofKey, ${columnsOf("m", earlierNames).mkString(
               ", ")}, m.$version, c.$depth + 1 FROM c JOIN $moves AS m
-             |  ON ${same(columnsOf("m", keyNames), columnsOf("c", earlierNames))} AND ${bytes(s"m.$version")} <= c.$until
+             |  ON ${same(columnsOf("m", keyNames), columnsOf("c", earlierNames))} AND ${bytes(
+              s"m.$version")} <= c.$until
              |  AND (m.$next IS NULL OR ${bytes(s"m.$next")} > c.$until))
-             |SELECT c.*, lead(c.$until) OVER (PARTITION BY $ofKey ORDER BY c.$depth) AS $since FROM c"""
+             |SELECT c.*, lead(c.$until) OVER (PARTITION BY $ofKey ORDER BY c.$depth) AS $since FROM c""",
+          Seq(keyNames, earlierNames)
         )
-        for (bound <- table.columns; mark = literal(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
+        for (bound <- table.columns; mark = literal(FeedColumns.mark(SourceColumn.nameOf(bound.field)))
+          if isLeft(into, mark)) {
           val name = quote(bound.column.name)
           val place = own("place")
           val ofEpoch =
@@ -140,32 +144,33 @@ abstract class KeyedMerge(
                |  FROM $history AS c WHERE c.$since IS NULL AND c.$depth > 0) AS w ON $equal)"""
           Seq(ofEpoch, ofTarget).foreach(values => fill(into, name, mark, values, equal))
         }
+        run(s"UPDATE $into SET $unchangedColumn = substr($unchangedColumn, 2) WHERE $hasMoved")
         run(s"UPDATE $into SET $unchangedColumn = NULL WHERE $unchangedColumn = ''")
-        count(text"""SELECT count(*) FROM (SELECT * FROM $into AS s WHERE NOT $deletes AND $lacks) AS w
-           |JOIN (SELECT $keys FROM $history AS c WHERE $depth = 1) AS t ON $equal""") +
-          count(s"SELECT count(*) FROM $history AS c WHERE $depth >= $MostMoves")
+        val pairedRows = count(s"SELECT count(*) FROM $pairs")
+        insertedRows - pairedRows +
+          count(text"""SELECT count(*) FROM (SELECT * FROM $into AS s WHERE NOT $deletes AND $lacks) AS w
+             |JOIN (SELECT $keys FROM $history AS c WHERE $depth = 1) AS t ON $equal""")
       }
     }
 
     /** Fills a column of rows that lack it. */
     private def fill(into: String, name: String, mark: String, values: String, equal: String): Unit = {
       val sets = Seq(name -> s"t.$name", unchangedColumn -> s"replace(w.$unchangedColumn, $mark, '')")
-      run(
-        updateRows(
-          into,
-          sets,
-          values,
-          s"$equal AND replace(w.$unchangedColumn, $mark, '') <> w.$unchangedColumn AND NOT w.$deletes"))
+      run(updateRows(into, sets, values, s"$equal AND ${lists(s"w.$unchangedColumn", mark)} AND NOT w.$deletes"))
     }
 
-    private def isPresent(mark: String, alias: String = ""): String = {
-      val list = s"$alias$unchangedColumn"
-      s"($list IS NULL OR replace($list, $mark, '') = $list)"
-    }
+    private val hasMoved = s"substr($unchangedColumn, 1, 1) = ${literal(FeedColumns.Moved)}"
+
+    /** Whether a row's list has a mark; NULL without a list. */
+    private def lists(list: String, mark: String): String = s"replace($list, $mark, '') <> $list"
+
+    private def isPresent(mark: String, alias: String = ""): String =
+      s"($alias$unchangedColumn IS NULL OR NOT ${lists(s"$alias$unchangedColumn", mark)})"
 
     /** For each set of columns that rows do not have: a condition for these rows as `w`, and the other columns. */
     private def partial(into: String, equal: String): Seq[(String, Seq[String])] = {
-      for (bound <- table.columns; mark = literal(FeedColumns.mark(bound.field.name)) if isLeft(into, mark)) {
+      for (bound <- table.columns; mark = literal(FeedColumns.mark(SourceColumn.nameOf(bound.field)))
+        if isLeft(into, mark)) {
         val name = quote(bound.column.name)
         fill(into, name, mark, latest(rows, s"NOT $deletes AND ${isPresent(mark)}"), equal)
       }
@@ -176,7 +181,8 @@ abstract class KeyedMerge(
           s"SELECT DISTINCT $unchangedColumn FROM $into WHERE $unchangedColumn IS NOT NULL AND NOT $deletes")(
           _.getString(1))
         .map { left =>
-          val present = table.columns.filterNot(bound => left.contains(FeedColumns.mark(bound.field.name)))
+          val present =
+            table.columns.filterNot(bound => left.contains(FeedColumns.mark(SourceColumn.nameOf(bound.field))))
           (s"w.$unchangedColumn = ${literal(left)}", upsert.updated.filter(present.map(_.column.name).contains))
         }
     }
@@ -192,13 +198,16 @@ abstract class KeyedMerge(
       first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC, $deletes")
   }
 
-  /** Makes a temporary table of a query's rows, and drops an older one of its name. Returns SQL of it. */
-  protected def temporary(name: String, query: String): String = {
-    val relation = s"epochal_$name"
-    run(s"DROP TABLE IF EXISTS $relation")
-    run(s"CREATE TEMPORARY TABLE $relation AS $query")
-    relation
-  }
+  /** Makes a temporary table of a query's rows, and drops an older one of its name. Returns SQL of it.
+    *
+    * @param indexes
+    *   the columns by which rows are looked up: keys in their order, or a version
+    */
+  protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String
+
+  /** SQL that compares keys, given by their columns, as the target's index does. */
+  protected def same(left: Seq[String], right: Seq[String]): String =
+    left.zip(right).map { case (one, other) => s"$one = $other" }.mkString(" AND ")
 
   /** SQL that updates the rows `w` of a relation by the rows `t` of another.
     *
@@ -248,10 +257,4 @@ abstract class KeyedMerge(
   protected def list(names: Seq[String]): String = names.map(quote).mkString(", ")
   protected def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
   protected def run(sql: String): Unit = Sql.run(connection, sql)
-}
-
-object KeyedMerge {
-
-  /** How often the key of a row may change in an epoch. MariaDB stops a recursion there. */
-  private val MostMoves = 1000
 }

@@ -34,6 +34,9 @@ private[mysql] object MysqlLoad {
   private val BulkRows = 1000
   private val Savepoint = "epochal_load"
 
+  /** Of a text in an index, in characters. */
+  private val LongestPrefix = 40
+
   /** Why LOAD DATA was undone for rows that INSERTs then stored: further epochs of the run would be loaded twice as well. */
   private val failures = Collections.synchronizedMap(new WeakHashMap[BoundTable, String])
   private val inserts = new InsertBatches(MysqlRules, MysqlDialect.quote, MaxParameters)
@@ -263,11 +266,27 @@ private[mysql] object MysqlLoad {
       (deletedRows, presentRows)
     }
 
-    override protected def temporary(name: String, query: String): String = {
+    override protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String = {
       val relation = MysqlLoad.temporary(table, s"epochal_$name")
+      val keys = indexes.map { columns =>
+        columns.zipAll(prefixes, "", "").collect { case (column, prefix) if column.nonEmpty => column + prefix }
+      }
+      val depth =
+        if (MysqlVersion(variables(connection)("version")).isMariadb) "max_recursive_iterations"
+        else "cte_max_recursion_depth"
+      run(s"SET SESSION $depth = 4294967295")
       run(s"DROP TEMPORARY TABLE IF EXISTS $relation")
-      run(s"CREATE TEMPORARY TABLE $relation ENGINE=InnoDB AS $query")
+      run(
+        s"CREATE TEMPORARY TABLE $relation (${keys.map(_.mkString("KEY (", ", ", ")")).mkString(", ")}) " +
+          s"ENGINE=InnoDB ROW_FORMAT=DYNAMIC AS $query")
       relation
+    }
+
+    /** For an index of each key column: the length of its prefix. */
+    private lazy val prefixes: Seq[String] = upsert.keys.map { key =>
+      val kind = MysqlType.of(table.columns.find(_.column.name == key).get.column)
+      if (kind.bytes.isDefined || kind.isText) s"(${kind.length.fold(LongestPrefix)(math.min(_, LongestPrefix))})"
+      else ""
     }
 
     override protected def updateRows(

@@ -96,7 +96,7 @@ private[postgres] object PostgresIncoming {
   }
 
   private def hash(table: BoundTable): String = {
-    val parts = Seq(table.table.target.toString, table.shape, table.operation.toString) ++
+    val parts = Seq(table.table.target.toString, table.shape, table.mode.toString) ++
       table.columns.map(bound => s"${bound.column.name} ${bound.column.columnType}") ++ parsed(table)
     Sha256.hex(parts.map(part => s"${part.length} $part").mkString(","), 12)
   }

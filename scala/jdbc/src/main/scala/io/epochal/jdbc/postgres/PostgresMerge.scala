@@ -96,7 +96,7 @@ final private class PostgresMerge(
     Loaded.Rows(storedRows + deletedRows + updated, different - removing + math.max(foundRows, deletedRows) + lostRows)
   }
 
-  override protected def temporary(name: String, query: String): String = {
+  override protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String = {
     PostgresIncoming.creation(table, name, query).run(connection)
     val relation = PostgresIncoming.relation(table, name)
     run(s"INSERT INTO $relation $query")
@@ -178,8 +178,12 @@ final private class PostgresMerge(
   }
 
   private var operators = Option.empty[Seq[(String, (String, String))]]
-  private lazy val keysEqual: String =
-    operators.fold(SearchPath.equal(connection, target, upsert.keys))(SearchPath.equal(_, upsert.keys))
+  private def targetOperators: Seq[(String, (String, String))] =
+    operators.getOrElse(SearchPath.operators(target).query(connection)(SearchPath.operator))
+  private lazy val keysEqual: String = SearchPath.equal(targetOperators, upsert.keys)
+
+  override protected def same(left: Seq[String], right: Seq[String]): String =
+    SearchPath.equal(targetOperators, upsert.keys, left, right)
 
   /** Runs a statement that writes the target, under the session's path: every function and operator must be qualified. */
   override protected def write(sql: String): Long = SearchPath.update(connection, sql)

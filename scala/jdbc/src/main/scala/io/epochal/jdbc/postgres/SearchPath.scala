@@ -100,12 +100,23 @@ private[postgres] object SearchPath {
     rows.getString(1) -> (rows.getString(2), rows.getString(3))
 
   def equal(operators: Seq[(String, (String, String))], keys: Seq[String]): String = {
+    val columns = keys.map(PostgresDialect.quote)
+    equal(operators, keys, columns.map("t." + _), columns.map("w." + _))
+  }
+
+  /** The same for other columns than those of the key. */
+  def equal(
+      operators: Seq[(String, (String, String))],
+      keys: Seq[String],
+      left: Seq[String],
+      right: Seq[String]): String = {
     val byName = operators.toMap
     keys
-      .map { key =>
-        val column = PostgresDialect.quote(key)
+      .lazyZip(left)
+      .lazyZip(right)
+      .map { (key, one, other) =>
         val (operator, cast) = byName.getOrElse(key, ("OPERATOR(pg_catalog.=)", ""))
-        s"t.$column$cast $operator w.$column$cast"
+        s"$one$cast $operator $other$cast"
       }
       .mkString(" AND ")
   }

@@ -67,6 +67,13 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     Loaded.Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows + lostRows)
   }
 
+  override protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String = {
+    val relation = s"temp.epochal_$name"
+    run(s"DROP TABLE IF EXISTS $relation")
+    run(s"CREATE TABLE $relation AS $query")
+    relation
+  }
+
   private def equal: String = upsert.keys
     .map { key =>
       val collation = upsert.loose.get(key).fold("")(loose => s" ${SqliteCatalog.collated(loose)}")

@@ -66,6 +66,11 @@ private[jdbc] object QueryColumns {
         .map { case (field, i) => QueryColumn(field, i, map.find(_._1 == field).fold(field.name)(_._2)) }
       _ <- distinct(stored.map(column => column.into -> column.field))(into => s"'$into'")
       keys <- all(options.keyColumns)(listedColumn(JdbcOptions.KeyColumns, options.keyColumns, _, stored))
+      knowsLeftOut = feed.exists(_.contains(FeedColumns.Unchanged))
+      _ <- SourceColumn
+        .obstacle(fields.filter(_ => options.upsert && !knowsLeftOut), FeedColumns.Unchanged)
+        .map(JdbcOptions.unsupported("keep a replica", _, leavesOut))
+        .toLeft(())
       _ <- ReplicaKey.refusal(keys.map(_.field), usesImages = feed.nonEmpty).filter(_ => options.changes).toLeft(())
       order <- all(options.orderColumn.toSeq)(find(JdbcOptions.OrderColumn, _, stored)(_.field.name))
       updated <- all(options.updateColumns)(listedColumn(JdbcOptions.UpdateColumns, options.updateColumns, _, stored))
@@ -102,16 +107,15 @@ private[jdbc] object QueryColumns {
                 case ArrayType(of, _) => Texts.is(of)
                 case _                => false
               }))(noOperation)
-        _ <- SourceColumn
-          .obstacle(fields.filterNot(_ => own.contains(FeedColumns.Unchanged)), FeedColumns.Unchanged)
-          .map(JdbcOptions.unsupported("keep a replica", _, s"Select ${FeedColumns.Unchanged}, too."))
-          .toLeft(())
         _ <- JdbcOptions.ensure(options.orderColumn.isEmpty)(
           JdbcOptions.group.conflict(
             s"{option:orderColumn} and the column ${FeedColumns.Version}",
             s"The rows of a change feed are ordered by ${FeedColumns.Version}: leave {option:orderColumn} out."))
       } yield Some(own)
     }
+
+  private def leavesOut: String =
+    s"Set {option:mode=changes} without {option:opColumn}, and select ${FeedColumns.Unchanged}, too."
 
   private def noOperation: EpochalException = OptionGroup.missing(
     JdbcOptions.Format,

@@ -4,6 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.catalyst.util.ArrayData
 
+import io.epochal.kit.record.SourceColumn
 import io.epochal.kit.spark.memory.BinaryRow
 
 /** Reads what a row does, for one task. */
@@ -30,10 +31,11 @@ final private[rest] class ChangeReader(shape: ChangeShape) {
     */
   def unchangedColumns(row: BinaryRow): Set[String] =
     shape.unchangedList.filterNot(column => row.isNullAt(column.ordinal)).fold(Set.empty[String]) { column =>
-      val columns = row.get(column.ordinal, column.field.dataType) match {
+      val names = row.get(column.ordinal, column.field.dataType) match {
         case names: ArrayData => (0 until names.numElements()).map(names.getUTF8String(_).toString).toSet
         case _                => Set.empty[String]
       }
+      val columns = shape.record.map(_.field).filter(field => names(SourceColumn.nameOf(field))).map(_.name).toSet
       if (columns.nonEmpty && row.getUTF8String(operation.ordinal).toString.equalsIgnoreCase("insert"))
         throw new UnsendableRow(
           s"an update changed its key, and the server left out its unchanged value of ${columns.toSeq.sorted.mkString(", ")}")
