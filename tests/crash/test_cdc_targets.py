@@ -80,12 +80,15 @@ def test_a_replica_in_another_database_is_equal_after_kills(kind: str, tmp_path:
                 assert "accounts_replica" in str(error), error  # noqa: PT017 - the table is yet to be created
                 return False
 
-        def copy(jvm: str, until_done: Callable[[Program], None]) -> None:
+        def copy(jvm: str, until_done: Callable[[Program], object]) -> None:
             program = job(database, tmp_path, jvm, tables=["accounts"], target=place.url, drivers=drivers)
             try:
                 until_done(program)
             finally:
                 program.kill()
+
+        def ends_at(step: str) -> Callable[[Program], object]:
+            return lambda program: until(program.ended, f"the end at {step}", 180)
 
         def at_random(program: Program) -> None:
             until(lambda: runs(program) and "started" in program.output(), "the query", 180)
@@ -98,10 +101,7 @@ def test_a_replica_in_another_database_is_equal_after_kills(kind: str, tmp_path:
                     copy("", at_random)
                 else:
                     step = f"{draw.choice(STEPS)}=halt@{draw.randrange(1, 4)}"
-                    copy(
-                        f"-Depochal.failpoints={step}",
-                        lambda program, step=step: until(program.ended, f"the end at {step}", 180),
-                    )
+                    copy(f"-Depochal.failpoints={step}", ends_at(step))
         finally:
             writer.stop()
 

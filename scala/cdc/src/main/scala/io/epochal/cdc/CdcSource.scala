@@ -2,6 +2,7 @@ package io.epochal.cdc
 
 import scala.util.Using
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 
@@ -80,7 +81,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   private def isWithinUpdate(row: Long): Boolean = row < receiver.journal.until && {
     val slices = receiver.journal.plan(row - 1, row + 1).slices
     slices.size == 1 && Using.resource(factory.rows(slices.iterator)) { rows =>
-      def version = Option.when(rows.next())(rows.get().getUTF8String(factory.versionPlace).clone())
+      def version = Option.when(rows.next())(factory.version(rows.get()))
       val (one, other) = (version, version)
       one.nonEmpty && one == other
     }
@@ -112,8 +113,8 @@ final private[cdc] class CdcReaderFactory(
 
   override def source: String = options.source
 
-  /** Of `_commit_version` in the rows of a stream. */
-  def versionPlace: Int = schema.fieldIndex("_commit_version")
+  /** The `_commit_version` of a stream's row. */
+  def version(row: InternalRow): Any = row.toSeq(schema)(schema.fieldIndex("_commit_version"))
 
   override def rows(slices: Iterator[Slice]): JournalRows =
     if (options.tables.isSeveral) new GenericReader(frames(slices), columns, schema)

@@ -77,7 +77,9 @@ sealed abstract class MysqlServer(name: String) {
 
   // Temporary tables not in a shared directory: another server would remove them at its start.
   private def common(home: Path): Seq[String] =
-    Seq(s"--datadir=$home/data", s"--log-error=$home/log", s"--tmpdir=$home") ++ (if (TestServer.isRoot) Seq("--user=nobody") else Nil)
+    Seq(s"--datadir=$home/data", s"--log-error=$home/log", s"--tmpdir=$home") ++ (if (TestServer.isRoot)
+                                                                                    Seq("--user=nobody")
+                                                                                  else Nil)
 
   private def run(home: Path, command: Seq[String]): Process =
     new ProcessBuilder((command.head +: "--no-defaults" +: command.tail): _*)
