@@ -48,6 +48,8 @@ class Writer:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.transactions = 0
         self.is_paused = False
+        #: Whether rows may keep their documents under a new key: not while a snapshot may be interrupted.
+        self.keeps_documents = False
         self._thread.start()
 
     def _transfer(self, connection: psycopg.Connection[Any]) -> None:
@@ -67,7 +69,8 @@ class Writer:
                 connection.execute(f"UPDATE accounts SET document = {DOCUMENT} WHERE id = %s", (key,))
             case 3:
                 # Without a new one, the server does not send the document under the new key.
-                document = self._draw.choice(("", f", document = {DOCUMENT}"))
+                keeps = self.keeps_documents and self._draw.random() < 0.5
+                document = "" if keeps else f", document = {DOCUMENT}"
                 connection.execute(
                     f"UPDATE accounts SET id = -id{document} WHERE abs(id) = %s"
                     " AND NOT EXISTS (SELECT FROM accounts AS other WHERE other.id = -accounts.id)",
