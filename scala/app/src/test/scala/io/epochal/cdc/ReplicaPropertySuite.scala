@@ -177,7 +177,7 @@ final class ReplicaPropertySuite extends QuerySuite {
           case Some(Conditions.TableTruncated) => reload()
           // The row moved into the part of the table that an interrupted snapshot had copied.
           case Some(Conditions.ValueNotSent) if !isCaptured => reload()
-          case _                               => throw error
+          case _                                            => throw error
         }
       }
     }
