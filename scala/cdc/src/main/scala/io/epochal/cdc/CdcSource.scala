@@ -11,6 +11,7 @@ import io.epochal.cdc.slot.ServerFacts
 import io.epochal.core.journal.Slice
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.database.PostgresColumn
+import io.epochal.kit.record.SourceColumn
 import io.epochal.kit.source.journal.{AcknowledgedSource, FeedRows, JournalRows}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -75,7 +76,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
 
   /** The two rows of an update stay in one batch: the first one has the key of the values that the second one may lack. */
   override def take(start: CdcPosition, rows: Long): CdcPosition =
-    super.take(start, if (rows > 0 && isWithinUpdate(start.row + rows)) rows + 1 else rows)
+    super.take(start, if (rows > 0 && factory.hasUnsentValues && isWithinUpdate(start.row + rows)) rows + 1 else rows)
 
   /** Whether the rows before a position and after it are of one update. A frame has both. */
   private def isWithinUpdate(row: Long): Boolean = row < receiver.journal.until && {
@@ -112,6 +113,11 @@ final private[cdc] class CdcReaderFactory(
     extends FeedRows {
 
   override def source: String = options.source
+
+  /** Whether the server leaves out a large value that an update does not change, of some column. */
+  val hasUnsentValues: Boolean =
+    options.tables.isSeveral ||
+      columns.exists(column => schema.find(_.name == column.name).flatMap(SourceColumn.of).forall(!_.isSent))
 
   /** The `_commit_version` of a stream's row. */
   def version(row: InternalRow): Any = row.toSeq(schema)(schema.fieldIndex("_commit_version"))

@@ -8,7 +8,6 @@ import scala.util.Try
 import org.apache.spark.sql.types._
 
 import io.epochal.kit.database.ColumnType
-import io.epochal.kit.record.SourceColumn
 
 /** Which Spark types each column type can store. */
 trait TypeRules {
@@ -22,16 +21,15 @@ trait TypeRules {
   /** Same, on this server: a type that compares texts as Spark does. */
   def declareKey(@unused connection: Connection, dataType: DataType): Option[String] = declareKey(dataType)
 
-  /** The type of a new column that is to be like one of a change feed; None: the database has none that takes all its values.
+  /** The types of new columns that are to be like those of a change feed, without columns for which the database has none that
+    * takes all their values.
     *
-    * @param isKey
-    *   whether it has to compare texts as Spark does
+    * @param columns
+    *   each with whether it has to compare texts as Spark does
     */
   def declareLike(
       @unused connection: Connection,
-      @unused dataType: DataType,
-      @unused column: SourceColumn,
-      @unused isKey: Boolean): Option[String] = None
+      @unused columns: Seq[(StructField, Boolean)]): Map[StructField, String] = Map.empty
 
   /** For a hint: how to declare a column that compares texts as Spark does. */
   def exactKey: String = "a type and collation that compare byte by byte"

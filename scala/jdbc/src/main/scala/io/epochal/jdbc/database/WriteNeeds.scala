@@ -35,6 +35,9 @@ final case class WriteNeeds(
     (if (options.upsert) Seq("SELECT", "INSERT", "UPDATE") else Seq("INSERT")) ++
       Option.when(options.changes)("DELETE") ++ Option.when(bound.exists(_.added.nonEmpty))("ALTER")
 
+  /** The table of bad rows. */
+  def deadLetterTable: Option[KeptTable] = deadLetters.map(KeptTable(_, Seq("INSERT"), Seq("INSERT")))
+
   /** The tables of the sink's own that its first steps use; missing ones are created. */
   def keptTables: Seq[KeptTable] =
     if (keepsLedger) Ledger.map { case (table, needs, grants) =>

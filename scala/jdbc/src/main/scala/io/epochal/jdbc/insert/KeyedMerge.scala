@@ -2,7 +2,7 @@ package io.epochal.jdbc.insert
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{BoundTable, Dialect, FeedColumns, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, FeedColumns, WriteMode}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.record.SourceColumn
@@ -127,9 +127,7 @@ abstract class KeyedMerge(
              |SELECT c.*, lead(c.$until) OVER (PARTITION BY $ofKey ORDER BY c.$depth) AS $since FROM c""",
           Seq(keyNames, earlierNames)
         )
-        for (bound <- table.columns; mark = literal(FeedColumns.mark(SourceColumn.nameOf(bound.field)))
-          if isLeft(into, mark)) {
-          val name = quote(bound.column.name)
+        for ((name, mark) <- columnsLeft(into)) {
           val place = own("place")
           val ofEpoch =
             text"""(SELECT $keys, $name FROM (
@@ -169,11 +167,8 @@ abstract class KeyedMerge(
 
     /** For each set of columns that rows do not have: a condition for these rows as `w`, and the other columns. */
     private def partial(into: String, equal: String): Seq[(String, Seq[String])] = {
-      for (bound <- table.columns; mark = literal(FeedColumns.mark(SourceColumn.nameOf(bound.field)))
-        if isLeft(into, mark)) {
-        val name = quote(bound.column.name)
+      for ((name, mark) <- columnsLeft(into))
         fill(into, name, mark, latest(rows, s"NOT $deletes AND ${isPresent(mark)}"), equal)
-      }
       run(s"UPDATE $into SET $unchangedColumn = NULL WHERE $unchangedColumn = ''")
       Sql
         .query(
@@ -181,8 +176,7 @@ abstract class KeyedMerge(
           s"SELECT DISTINCT $unchangedColumn FROM $into WHERE $unchangedColumn IS NOT NULL AND NOT $deletes")(
           _.getString(1))
         .map { left =>
-          val present =
-            table.columns.filterNot(bound => left.contains(FeedColumns.mark(SourceColumn.nameOf(bound.field))))
+          val present = table.columns.filterNot(bound => left.contains(mark(bound)))
           (s"w.$unchangedColumn = ${literal(left)}", upsert.updated.filter(present.map(_.column.name).contains))
         }
     }
@@ -190,8 +184,14 @@ abstract class KeyedMerge(
     /** The rows that have all columns. */
     def whole(from: String): String = s"(SELECT * FROM $from AS w WHERE $unchangedColumn IS NULL)"
 
-    private def isLeft(into: String, mark: String): Boolean =
-      count(s"SELECT count(*) FROM $into WHERE replace($unchangedColumn, $mark, '') <> $unchangedColumn") > 0
+    private def mark(bound: BoundColumn): String = FeedColumns.mark(SourceColumn.nameOf(bound.field))
+
+    /** SQL of the columns that some rows lack, each with its mark. Asks about one after the other. */
+    private def columnsLeft(into: String): Iterator[(String, String)] = for {
+      bound <- table.columns.iterator
+      ofColumn = literal(mark(bound))
+      if count(s"SELECT count(*) FROM $into WHERE ${lists(unchangedColumn, ofColumn)}") > 0
+    } yield quote(bound.column.name) -> ofColumn
 
     /** Selects the later image of an update, which does not delete. */
     private def latest(from: String, condition: String): String =

@@ -100,8 +100,8 @@ final private class Grants(grants: Seq[Grant]) {
       Seq("SELECT", "UPDATE"),
       Seq("SELECT", "INSERT", "UPDATE"))
     val target = KeptTable(needs.target, needs.onTarget, needs.onTarget)
-    val letters = needs.deadLetters.filter(_.schema == schema).map(KeptTable(_, Seq("INSERT"), Seq("INSERT")))
-    val tables = target +: (needs.keptTables ++ Option.when(needs.keepsLedger)(lock) ++ letters)
+    val deadLetterTable = needs.deadLetterTable.filter(_.name.schema == schema)
+    val tables = target +: (needs.keptTables ++ Option.when(needs.keepsLedger)(lock) ++ deadLetterTable)
     val (existing, others) =
       tables.partition(table => present(table.name.table) || table == target && needs.bound.isDefined)
     def lacks(table: KeptTable): Boolean = !needs.on(table).forall(holds(_, schema, Some(table.name.table)))

@@ -12,7 +12,7 @@ private[postgres] object PostgresPrivileges {
 
   def missing(connection: Connection, needs: WriteNeeds): Seq[String] = {
     val grants =
-      onSchemas(needs) ++ needs.bound.toSeq.flatMap(onTarget(needs, _)) ++ (keptTables(needs) ++ deadLetters(needs))
+      onSchemas(needs) ++ needs.bound.toSeq.flatMap(onTarget(needs, _)) ++ (keptTables(needs) ++ needs.deadLetterTable)
         .map(on(needs, _))
     sql"SELECT ${Sql.join(grants)}"
       .query(connection)(row => grants.indices.flatMap(i => Option(row.getString(i + 1))))
@@ -119,9 +119,6 @@ private[postgres] object PostgresPrivileges {
       case TransportChoice.Inline   => Nil
     })
   }
-
-  private def deadLetters(needs: WriteNeeds): Seq[KeptTable] =
-    needs.deadLetters.toSeq.map(KeptTable(_, Seq("INSERT"), Seq("INSERT")))
 
   private def on(needs: WriteNeeds, table: KeptTable): Sql =
     unless(

@@ -9,7 +9,7 @@ import io.epochal.jdbc.json.JsonValue
 import io.epochal.jdbc.json.SparkTime
 import io.epochal.jdbc.row
 import io.epochal.kit.database.SqlText._
-import io.epochal.kit.database.{ColumnType, PostgresColumn, PostgresType}
+import io.epochal.kit.database.{ColumnType, PostgresColumn, PostgresType, Sql}
 import io.epochal.kit.record.SourceColumn
 
 /** Which Spark types each column type can store. */
@@ -25,32 +25,31 @@ object PostgresTypeRules extends TypeRules {
   }
 
   /** Only types of PostgreSQL itself: another role may have made the target's type of that name. */
-  override def declareLike(
-      connection: Connection,
-      dataType: DataType,
-      column: SourceColumn,
-      isKey: Boolean): Option[String] = {
-    // Older servers refuse some modifiers.
-    val name = column.declaration.replaceAll("\\([^)]*\\)", "")
-    def isLike(kind: PostgresType): Boolean =
+  override def declareLike(connection: Connection, columns: Seq[(StructField, Boolean)]): Map[StructField, String] = {
+    def isLike(dataType: DataType, kind: PostgresType, isKey: Boolean): Boolean =
       kind.leaf.shape == Plain && takes(dataType, kind) && !Unlike(kind.leaf.name) &&
         !(isKey && row.Texts.is(dataType) && !ExactTexts(kind.name)) &&
         kind.leaf.numeric.forall { case (precision, scale) =>
           kind.leaf.name != "numeric" || 0 <= scale && scale <= precision
         }
-    if (name.contains('.')) None
-    else
-      PostgresColumn
-        .read(
+    // Older servers refuse some modifiers.
+    val types = columns.zipWithIndex.flatMap { case ((field, _), i) =>
+      SourceColumn.of(field).map(c => (i, c.declaration.replaceAll("\\([^)]*\\)", ""), c.modifier))
+    }.filterNot(_._2.contains('.'))
+    val ofServer =
+      if (types.isEmpty) Map.empty[Int, Seq[PostgresColumn]]
+      else {
+        val rows = types.map { case (i, name, modifier) => sql"($i, $name, $modifier)" }
+        PostgresColumn.read(
           connection,
-          sql"""SELECT ARRAY[0, 1] AS path, 'like'::name AS field, t.oid, ${column.modifier} AS modifier
-               |  FROM (SELECT pg_catalog.to_regtype($name)::oid AS oid) AS t WHERE t.oid < 10000"""
+          sql"""SELECT ARRAY[c.i, 1] AS path, 'like'::name AS field, t.oid, c.modifier
+               |  FROM (VALUES ${Sql.join(rows)}) AS c (i, name, modifier)
+               |  CROSS JOIN LATERAL (SELECT pg_catalog.to_regtype(c.name)::oid AS oid) AS t WHERE t.oid < 10000"""
         )
-        .values
-        .flatten
-        .map(_.kind)
-        .find(isLike)
-        .map(_.declaration)
+      }
+    columns.zipWithIndex.flatMap { case ((field, isKey), i) =>
+      ofServer.getOrElse(i, Nil).map(_.kind).find(isLike(field.dataType, _, isKey)).map(field -> _.declaration)
+    }.toMap
   }
 
   override val exactKey = "type text or varchar, and a deterministic collation such as the default or \"C\""

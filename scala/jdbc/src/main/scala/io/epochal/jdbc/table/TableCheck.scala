@@ -89,12 +89,11 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   def create(name: QualifiedName, connection: Option[Connection]): Checked[String] = {
     def keyType(dataType: DataType): Option[String] =
       connection.fold(dialect.types.declareKey(dataType))(dialect.types.declareKey(_, dataType))
-    def definition(query: QueryColumns)(column: QueryColumn): Checked[String] = {
+    def definition(query: QueryColumns, like: Map[StructField, String])(column: QueryColumn): Checked[String] = {
       val field = column.field
       val isKey = query.keys.contains(column)
       val source = SourceColumn.of(field).filter(_ => options.changes)
-      val like = connection.flatMap(c => source.flatMap(dialect.types.declareLike(c, field.dataType, _, isKey)))
-      val kind = like.orElse(if (isKey) keyType(field.dataType) else dialect.types.declare(field.dataType))
+      val kind = like.get(field).orElse(if (isKey) keyType(field.dataType) else dialect.types.declare(field.dataType))
       val notNull = if (isKey || source.exists(_.isRequired)) " NOT NULL" else ""
       kind.map(sql => s"${dialect.quote(column.into)} $sql$notNull").toRight(unsupportedColumn(field))
     }
@@ -103,7 +102,9 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       _ <- TableCheck.nameable(dialect, name.table, "{option:dbtable=shorter_name}")
       _ <- all(query.stored.map(_.into))(nameable)
       _ <- distinctInCase(query.stored)
-      columns <- all(query.stored)(definition(query))
+      replicated = query.stored.filter(_ => options.changes).map(column => column.field -> query.keys.contains(column))
+      like = connection.fold(Map.empty[StructField, String])(dialect.types.declareLike(_, replicated))
+      columns <- all(query.stored)(definition(query, like))
     } yield {
       val primary = Option.when(query.keys.nonEmpty)(
         s"PRIMARY KEY (${query.keys.distinct.map(k => dialect.quote(k.into)).mkString(", ")})")
