@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 import epochal
 from epochal import cdc, jdbc
+from epochal.tools.cli import main
 from support import documents
 from support.databases import Postgres
 from support.snippets import statements
@@ -79,6 +83,41 @@ def test_a_replica_is_equal_after_each_run(spark: SparkSession, shop: Postgres, 
 
 
 @pytest.mark.slow
+def test_status_says_when_a_replica_is_too_far_behind(
+    spark: SparkSession, shop: Postgres, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def status(*more: str) -> tuple[int, str]:
+        code = main(["status", str(tmp_path), *more])
+        return code, capsys.readouterr().out
+
+    login = ("--url", shop.url.partition("?")[0], "--user", str(shop.user), "--schema", shop.schema)
+    copied(spark, shop, tmp_path)
+    run_end = datetime.now(timezone.utc)
+    assert status("--max-behind", "10m", "--max-retained", "20GB", *login)[0] == 0
+    (source,) = epochal.checkpoint(tmp_path).epochs[-1].sources
+    assert source.stored_until is not None
+    assert timedelta(0) <= run_end - source.stored_until < timedelta(minutes=1)
+    # The query does not run: it falls behind, although nobody knows of a change.
+    time.sleep(2)
+    code, shown = status("--max-behind", "1.5s")
+    assert code == 3
+    assert re.search(rf"^Source 0 of {tmp_path} is .+ s behind, more than 1.5s$", shown, re.MULTILINE)
+    assert f"all changes before {source.stored_until:%Y-%m-%d %H:%M:%S} UTC are stored" in shown
+    code, shown = status("--max-retained", "0.0001kb", *login)
+    assert code == 3
+    assert re.search(rf"^The server keeps .+ of log for slot {shop.schema}, more than 0.0001kb$", shown, re.MULTILINE)
+    # The run was killed before its first note.
+    for file in tmp_path.glob("sources/0/cdc/stored-until/*"):
+        file.unlink()
+    code, shown = status("--max-behind", "10m", "--json")
+    assert code == 3
+    assert json.loads(shown)["exceeded"] == [
+        f"Source 0 of {tmp_path} has not noted yet until when its changes are stored"
+    ]
+    rows = epochal.read.checkpoint_log(spark, tmp_path).collect()
+    assert {row.stored_until for row in rows} == {None}
+
+
 def test_a_replica_whose_slot_was_lost_is_loaded_again_in_place(
     spark: SparkSession, shop: Postgres, tmp_path: Path
 ) -> None:

@@ -102,6 +102,28 @@ def strings(spark: SparkSession, database: Database, checkpoint: Path) -> String
     return Strings(spark, database, checkpoint)
 
 
+def test_status_refuses_a_limit_that_the_query_has_nothing_for(
+    strings: Strings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refusal(*limit: str) -> tuple[int, str]:
+        code = main(["status", str(strings.checkpoint), *limit])
+        return code, capsys.readouterr().err
+
+    strings.write(10)
+    code, said = refusal("--max-behind", "10m")
+    assert code == 1
+    assert said.startswith("OPTION_INVALID: --max-behind is for queries with a source epochal-cdc")
+    assert said.endswith("Leave --max-behind out.\n")
+    code, said = refusal("--max-retained", "20GB")
+    assert (code, said.partition(":")[0]) == (1, "OPTION_REQUIRED")
+    said = refusal("--max-retained", "20GB", *strings.login())[1]
+    assert said.startswith("OPTION_INVALID: --max-retained is for")
+    for limit in ("ten", "10", "10x"):
+        code, said = refusal("--max-behind", limit)
+        assert (code, f"'{limit}' is not a time such as 10m or 90s" in said) == (2, True)
+    assert "'20 apples' is not a size such as 20g or 512m" in refusal("--max-retained", "20 apples")[1]
+
+
 def test_status_reports_a_query_that_is_in_step(strings: Strings, epochal_command: Epochal) -> None:
     strings.write(30)
     said = epochal_command("status", strings.checkpoint, *strings.login())

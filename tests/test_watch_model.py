@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import epochal
+from epochal.tools import output
 from epochal.tools.watch import notebook, views, words
 from epochal.tools.watch.progress import batch_of, short_name
 from epochal.tools.watch.state import QueryState, WatchedQuery
@@ -254,7 +255,7 @@ def test_before_the_first_progress_a_line_shows_sparks_status() -> None:
 
 
 def test_durations_are_short() -> None:
-    said = [words.duration(n) for n in (0, 0.44, 3.0, 13.4, 60, 125, 3600, 11_000)]
+    said = [output.duration(n) for n in (0, 0.44, 3.0, 13.4, 60, 125, 3600, 11_000)]
     assert said == ["0 s", "0.4 s", "3 s", "13 s", "1 min 0 s", "2 min 5 s", "1 h 0 min", "3 h 3 min"]
     assert [words.clock(n) for n in (0, 125, 36_125)] == ["0:00:00", "0:02:05", "10:02:05"]
 

@@ -32,6 +32,20 @@ def size(count: int) -> str:
     return f"{value:.1f} {unit}" if power and value < 10 else f"{value:,.0f} {unit}"
 
 
+def duration(seconds: float | None) -> str:
+    """``0.4 s``, ``13 s``, ``2 min 5 s``, ``3 h 2 min``."""
+    if seconds is None:
+        return ""
+    if seconds < 10 and round(seconds, 1) != round(seconds):
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     """The lines of a table, with columns of equal width."""
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]

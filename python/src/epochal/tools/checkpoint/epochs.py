@@ -20,11 +20,14 @@ class SourceOffset:
             ``event_time_column``; None for others, and before the first row. It does not cover the rows of its own
             micro-batch, since Spark logs offsets before the rows are read; only the last offset of a finished run
             covers all rows.
+        stored_until: of the last epoch of ``epochal-cdc``: all changes that were committed in the source before this
+            time, in UTC, are stored. A running query writes it down every ``heartbeat``. None if it never has.
     """
 
     name: str
     offset: str
     event_time: datetime | None = None
+    stored_until: datetime | None = None
 
     @property
     def kind(self) -> str:

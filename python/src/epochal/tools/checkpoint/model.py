@@ -69,6 +69,8 @@ class Checkpoint(Epochs):
             lines += (
                 [f"              event time {when:%Y-%m-%d %H:%M:%S.%f} UTC"] if (when := source.event_time) else []
             )
+            if when := source.stored_until:
+                lines.append(f"              all changes before {when:%Y-%m-%d %H:%M:%S} UTC are stored")
         if newest and (watermark := newest.next_watermark or newest.watermark):
             lines.append(f"  watermark   {moment(watermark)}")
         if self.has_state:
@@ -111,6 +113,7 @@ def _epoch(epoch: Epoch) -> dict[str, Any]:
             "source": source.source,
             "position": source.position,
             "event_time": as_json(source.event_time),
+            "stored_until": as_json(source.stored_until),
             "described": str(source),
             "offset": source.offset,
         }

@@ -69,21 +69,27 @@ def _damage(directory: Path, checkpoint: Checkpoint) -> str | None:
 
 
 def _with_marks(directory: Path, epochs: list[Epoch]) -> tuple[Epoch, ...]:
-    """Adds to the last epoch the event times that its run stored when it ended."""
+    """Adds to the last epoch what its run has noted: event times, and until when everything is stored."""
     if not epochs:
         return ()
     *before, last = epochs
     sources = (
-        replace(source, event_time=max(filter(None, (source.event_time, _mark(directory, source.name))), default=None))
+        replace(
+            source,
+            event_time=max(
+                filter(None, (source.event_time, _mark(directory, source.name, "event-time"))), default=None
+            ),
+            stored_until=_mark(directory, source.name, "*/stored-until"),
+        )
         for source in last.sources
     )
     return (*before, replace(last, sources=tuple(sources)))
 
 
-def _mark(directory: Path, source: str) -> datetime | None:
-    """The highest event time of a source, from the name of an empty file: microseconds since 1970."""
-    marks = directory / "sources" / source / "event-time"
-    names = [int(file.name) for file in marks.iterdir() if _WHOLE.fullmatch(file.name)] if marks.is_dir() else []
+def _mark(directory: Path, source: str, marks: str) -> datetime | None:
+    """The latest of the times of a source that are the names of empty files: microseconds since 1970."""
+    files = (directory / "sources" / source).glob(f"{marks}/*")
+    names = [int(file.name) for file in files if _WHOLE.fullmatch(file.name)]
     try:
         return _EPOCH + timedelta(microseconds=max(names)) if names else None
     except OverflowError:  # a year that datetime does not support
@@ -228,6 +234,7 @@ def _epoch_of_rows(number: int, rows: Iterable[dict[str, Any]]) -> tuple[Epoch, 
                 name=row["source_name"],
                 offset="-" if row["offset"] is None else row["offset"],
                 event_time=_in_utc(row["event_time"]),
+                stored_until=_in_utc(row["stored_until"]),
             )
             for row in records
             if row["source_name"] is not None

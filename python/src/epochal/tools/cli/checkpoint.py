@@ -12,7 +12,7 @@ from epochal.tools.checkpoint.comparison import Comparison
 from epochal.tools.checkpoint.repair import START, fork, refused, restore, rewind
 from epochal.tools.checkpoint.slots import slots
 from epochal.tools.checkpoint.start import set_command
-from epochal.tools.cli import shared
+from epochal.tools.cli import limits, shared
 from epochal.tools.output import as_json
 
 
@@ -23,6 +23,7 @@ def add(commands: Any) -> None:
     )
     status.add_argument("checkpoint", help="the query's checkpoint")
     status.add_argument("--sink", help="sink id in the ledger (default: the sink of this query)")
+    limits.add(status)
     shared.database_arguments(status, required=False)
     group = commands.add_parser("checkpoint", help="inspect and repair a checkpoint")
     inner = group.add_subparsers(dest="checkpoint_command", metavar="command", required=True)
@@ -69,12 +70,15 @@ def _status(options: argparse.Namespace) -> int:
         if error.condition != "LEDGER_NOT_FOUND" or all(slot.status is None for slot in slot_states):
             raise
         comparison = None
+    excesses = limits.excesses(options, checkpoint, slot_states)
     values: dict[str, Any] = {"checkpoint": {**checkpoint.to_dict(), "epochs": len(checkpoint.epochs)}}
     values |= {"ledger": comparison.to_dict()} if comparison else {}
     values |= {"slots": [as_json(slot) for slot in slot_states]} if slot_states else {}
-    shared.show(options, "\n".join(map(str, filter(None, (checkpoint, comparison, *slot_states)))), values)
+    values |= {"exceeded": excesses} if excesses else {}
+    shared.show(options, "\n".join(map(str, filter(None, (checkpoint, comparison, *slot_states, *excesses)))), values)
     healthy = comparison.healthy if comparison else checkpoint.next_start.epoch is not None
-    return shared.FINE if healthy and all(slot.healthy for slot in slot_states) else shared.ATTENTION
+    healthy = healthy and not excesses and all(slot.healthy for slot in slot_states)
+    return shared.FINE if healthy else shared.ATTENTION
 
 
 def _compare(options: argparse.Namespace, checkpoint: Checkpoint) -> Comparison:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochal.tools.output import counted, size
+from epochal.tools.output import counted, duration, size
 from epochal.tools.watch.progress import Batch, Capture, Counts
 from epochal.tools.watch.state import QueryState
 
@@ -150,20 +150,6 @@ def progress_bar(state: QueryState, width: int) -> str:
         return ""
     full = int(fraction * width)
     return f"{'█' * full}{'░' * (width - full)} {int(fraction * 100)} %"
-
-
-def duration(seconds: float | None) -> str:
-    """``0.4 s``, ``13 s``, ``2 min 5 s``, ``3 h 2 min``."""
-    if seconds is None:
-        return ""
-    if seconds < 10 and round(seconds, 1) != round(seconds):
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def clock(seconds: float) -> str:

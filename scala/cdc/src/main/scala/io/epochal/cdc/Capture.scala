@@ -2,7 +2,6 @@ package io.epochal.cdc
 
 import java.lang.Long.compareUnsigned
 import java.sql.SQLException
-import java.time.Duration
 import java.util.concurrent.atomic.LongAdder
 
 import scala.util.{Try, Using}
@@ -19,6 +18,7 @@ import io.epochal.core.journal.JournalDamage
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
+import io.epochal.kit.source.StoredMark
 import io.epochal.kit.source.journal.{AcknowledgedReceiver, JournalFaults}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -50,6 +50,7 @@ final private[cdc] class Capture(
   @volatile private var failure = Option.empty[EpochalException]
   @volatile private var deliveredRow = 0L
   private val waitingChanges = WaitingChanges.of(journal, store, options)
+  private val storedMark = new StoredMark(store.below(StoredMark.Directory))
 
   /** The last facts of the slot, and when they were read. */
   @volatile private var slotFacts = (Option.empty[SlotFacts], System.nanoTime())
@@ -58,8 +59,9 @@ final private[cdc] class Capture(
   @volatile private var snapshotRun = Option.empty[(Long, Long, Long)]
   @volatile private var isStandby = false
 
-  /** When the catalog was last compared, and whether the log has defined a table since. */
+  /** When the catalog was last compared, whether the log has defined a table since, and of when the last mark's facts are. */
   private var comparisonTime = System.nanoTime()
+  private var markTime = System.nanoTime()
   @volatile private var hasNewDefinition = false
 
   /** Whether no message is waiting. */
@@ -76,14 +78,12 @@ final private[cdc] class Capture(
   private var isJournalFull = true
 
   override def start(): Unit = thread.start()
-
   override def ended: Option[EpochalException] = failure
 
   /** Whether all changes before a log position are in the journal. */
   def isDurable(lsn: Long): Boolean = refusal.isEmpty && isBefore(lsn)
 
   private def isBefore(lsn: Long) = compareUnsigned(durableLsn, lsn) >= 0
-
   private def lastLsn: Long = state.last.fold(origin.start)(_.transaction.lsn)
 
   override def deliveredUntil(row: Long): Unit = {
@@ -124,6 +124,7 @@ final private[cdc] class Capture(
     if (thread.isAlive) {
       thread.interrupt()
       thread.join()
+      markStored()
     }
     journal.close()
   }
@@ -167,7 +168,7 @@ final private[cdc] class Capture(
       val isRecent = facts.server.major >= 14
       Using.resource(server.stream(origin.slot, origin.publication, confirmedLsn, plan.binary && isRecent, isRecent)) {
         stream =>
-          Using.resource(new StreamWatch(server, origin.slot, stream, patience)) { watch =>
+          Using.resource(new StreamWatch(server, origin.slot, stream, options.heartbeat)) { watch =>
             try read(stream)
             catch {
               case e: SQLException if !isClosed =>
@@ -177,21 +178,13 @@ final private[cdc] class Capture(
           }
       }
     } catch {
-      // The publication did not exist when a change was made.
-      case e: SQLException if e.getSQLState == UndefinedObject && refusal.nonEmpty =>
+      case e: SQLException if ResumeCheck.isWithoutPublication(e) && refusal.nonEmpty =>
         throw refusal.fold[Throwable](e)(_._2)
       case e: SQLException if server.isTransient(e) && !isClosed =>
         reconnects.increment()
         log.warn(s"${options.source}: the connection was lost: ${server.explain(e).problem}")
         Thread.sleep(PauseAfterLoss)
     }
-
-  /** Longer than the interval of heartbeats, which come back through the stream. */
-  private def patience: Duration = {
-    val beat = options.heartbeat
-    val (shortest, longest) = (Duration.ofSeconds(1), Duration.ofMinutes(1))
-    Seq(Seq(beat.plus(beat), beat.plusSeconds(10), longest).min, shortest).max
-  }
 
   private def copy(incomplete: Seq[CdcTable]): Unit = {
     val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
@@ -251,6 +244,8 @@ final private[cdc] class Capture(
       if (isJournalFull) isJournalFull = isFull
       val message = if (isJournalFull) null else stream.poll()
       if (isIdle != (message == null && !isJournalFull)) isIdle = !isIdle
+      if (slotFacts._2 != markTime && now - slotFacts._2 > math.min(MarkNanos, options.heartbeat.toNanos / 2))
+        markStored()
       if (message != null) {
         pause = 1L
         watch(now)
@@ -357,6 +352,11 @@ final private[cdc] class Capture(
     isJournalFull = isFull
   }
 
+  private def markStored(): Unit = {
+    markTime = slotFacts._2
+    if (snapshots.incomplete(state).isEmpty && !journal.isFenced) slotMetrics.storedUntil.foreach(storedMark.write)
+  }
+
   private def mark(last: CommittedTransaction): Unit = {
     if (journal.isFenced) throw new JournalFenced(0L)
     markers.write(last)
@@ -367,7 +367,7 @@ final private[cdc] class Capture(
   private def explain(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours
     case error: SQLException =>
-      if (error.getSQLState == UndefinedObject) ResumeCheck.withoutPublication(origin, server.place, error)
+      if (ResumeCheck.isWithoutPublication(error)) ResumeCheck.withoutPublication(origin, server.place, error)
       else server.explain(error)
     case other =>
       faults.named.applyOrElse(
@@ -385,11 +385,11 @@ private object Capture {
   /** The heartbeat while somebody waits for the end of the log. */
   private val EndBeatNanos = 200L * 1000000L
 
+  /** Longest time after the facts of the slot, whose heartbeat comes back, until the mark of what is stored is written. */
+  private val MarkNanos = 500L * 1000000L
+
   /** The heartbeat after a table was defined. */
   private val DefinedNanos = 1000L * 1000000L
-
-  /** From the stream of a slot: the publication did not exist when a change was made. */
-  private val UndefinedObject = "42704"
 
   /** Milliseconds. */
   private val MaxPause = 5L

@@ -1,6 +1,7 @@
 package io.epochal.cdc
 
 import java.lang.Long.compareUnsigned
+import java.sql.SQLException
 
 import io.epochal.cdc.pgoutput.Lsn
 import io.epochal.cdc.slot.ServerFacts
@@ -47,6 +48,9 @@ private[cdc] object ResumeCheck {
     Conditions.CaptureChanged.withHint(
       s"Load the table again: SELECT pg_drop_replication_slot('${origin.slot}'); then start the query with a new checkpoint and {option:startingOffset=initial}.")(
       "change" -> s"the publication ${origin.publication} was dropped")
+
+  /** From the stream of a slot: the publication did not exist when a change was made. */
+  def isWithoutPublication(error: SQLException): Boolean = error.getSQLState == "42704"
 
   /** The error for changes from before the publication, which the server can no longer decode. */
   def withoutPublication(origin: CdcOrigin, url: String, cause: Throwable): EpochalException =

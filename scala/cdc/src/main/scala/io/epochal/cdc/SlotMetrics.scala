@@ -27,8 +27,15 @@ final private[cdc] case class SlotMetrics(
     committedAt: Option[Long],
     waitingSince: Option[Option[Long]]) {
 
-  private def lag: Option[Double] = for (facts <- slot; end <- facts.end; commitTime <- committedAt)
-    yield if (isIdle && compareUnsigned(receivedLsn, end) >= 0) 0.0 else secondsSince(facts, commitTime)
+  /** Whether all changes that were committed when the facts were read have been received. */
+  def isAtEnd: Boolean = isIdle && slot.flatMap(_.end).exists(compareUnsigned(receivedLsn, _) >= 0)
+
+  /** The time before which all committed changes are stored, in microseconds since 1970; None: not known. */
+  def storedUntil: Option[Long] =
+    waitingSince.getOrElse(if (isAtEnd) slot.map(_.now) else committedAt)
+
+  private def lag: Option[Double] = for (facts <- slot; _ <- facts.end; commitTime <- committedAt)
+    yield if (isAtEnd) 0.0 else secondsSince(facts, commitTime)
 
   private def replicaLag: Option[Double] =
     waitingSince.fold(lag)(time => for (facts <- slot; commitTime <- time) yield secondsSince(facts, commitTime))

@@ -6,6 +6,7 @@ import io.epochal.cdc.value.ServerSuite
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
 import io.epochal.jdbc.PostgresServer
+import io.epochal.kit.database.Sql
 
 /** A capture without a query: its looks at the slot, and its metrics. */
 final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) with Captures {
@@ -65,6 +66,34 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
       assert(lag(second) < before - 1)
       second.deliveredUntil(row + 2)
       eventually(assert(lag(second) == 0))
+    }
+  }
+
+  on("a heartbeat notes until when all changes are stored, also while a change waits, and a stop does") {
+    create("noted", rows = 1)
+    def serverMicros() =
+      Sql.query(connection, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")(_.getLong(1)).head
+    captures("noted", "heartbeatInterval" -> "1s")(()) { next =>
+      val first = next()
+      eventually {
+        first.deliveredUntil(first.journal.until)
+        assert(number(first, "replicaLagSeconds") == 0)
+      }
+      val begin = serverMicros()
+      eventually(assert(storedUntil("noted").exists(_ > begin)))
+      val row = first.journal.until
+      execute("INSERT INTO noted VALUES (2, 'a')")
+      eventually(assert(first.journal.until == row + 1))
+      val end = serverMicros()
+      eventually(assert(serverMicros() - end > 2500000))
+      val waiting = storedUntil("noted").get
+      assert(begin < waiting && waiting < end)
+      first.deliveredUntil(row + 1)
+      val stop = serverMicros()
+      eventually(assert(number(first, "slotLagSeconds") == 0))
+      first.close()
+      assert(storedUntil("noted").exists(_ > waiting))
+      assert(storedUntil("noted").exists(_ > stop - 2000000))
     }
   }
 

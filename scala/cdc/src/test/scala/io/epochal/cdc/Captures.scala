@@ -1,6 +1,6 @@
 package io.epochal.cdc
 
-import java.nio.file.Files
+import java.nio.file.{Files, Path}
 import java.util.Comparator
 
 import scala.util.Using
@@ -12,6 +12,7 @@ import org.scalatest.time.{Millis, Minutes, Span}
 import io.epochal.cdc.value.ServerSuite
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.journal.JournalFaults
+import io.epochal.kit.source.{KeptMark, StoredMark}
 import io.epochal.kit.store.HadoopFileStore
 
 /** Captures without a query. */
@@ -22,6 +23,8 @@ trait Captures extends Eventually { this: ServerSuite =>
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(1, Minutes), interval = Span(20, Millis))
+
+  private var directories = Map.empty[String, Path]
 
   /** More rows than a frame has, in one range: without a key the table is not divided. */
   final protected def create(table: String, rows: Int = 20000): Unit = execute(
@@ -43,6 +46,7 @@ trait Captures extends Eventually { this: ServerSuite =>
   final protected def captures(table: String, more: (String, String)*)(begun: => Unit)(
       body: (() => Capture) => Any): Unit = {
     val directory = Files.createTempDirectory("epochal-capture")
+    directories += table -> directory
     val slot = s"capture_${ProcessHandle.current.pid}_$table"
     val named = Map("url" -> address, "dbtable" -> table, "slot" -> slot)
     val options = CdcOptions.read(named + ("heartbeatInterval" -> "50ms") ++ more).fold(throw _, identity)
@@ -71,6 +75,12 @@ trait Captures extends Eventually { this: ServerSuite =>
 
   final protected def log(bytes: Int): Unit = execute(
     s"SELECT pg_logical_emit_message(false, 'test', repeat('x', $bytes))")
+
+  /** The mark of the last capture of a table, in microseconds since 1970. */
+  final protected def storedUntil(table: String): Option[Long] = {
+    val marks = new HadoopFileStore(directories(table).toString, new Configuration).below(StoredMark.Directory)
+    KeptMark.highest(marks.names())
+  }
 
   final protected def number(capture: Capture, name: String): Double = capture.metrics(name).toDouble
 }

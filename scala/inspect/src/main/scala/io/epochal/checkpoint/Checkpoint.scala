@@ -8,9 +8,12 @@ package io.epochal.checkpoint
   *   whether the checkpoint has state stores
   * @param marks
   *   highest event time of each source at the last clean stop, in microseconds since 1970
+  * @param storedUntil
+  *   the time of each source before which all that was committed at its origin is stored, in microseconds since 1970
   */
 final case class Checkpoint(
     queryId: Option[String],
     hasState: Boolean,
     epochs: Seq[LoggedEpoch],
-    marks: Map[String, Long])
+    marks: Map[String, Long],
+    storedUntil: Map[String, Long])

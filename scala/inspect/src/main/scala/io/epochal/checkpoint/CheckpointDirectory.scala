@@ -11,7 +11,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.source.KeptMark
+import io.epochal.kit.source.{KeptMark, StoredMark}
 import io.epochal.kit.store.LoggedEpochs
 
 /** Reads a checkpoint directory on any Hadoop file system. */
@@ -34,16 +34,25 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
         offsets.get(number).flatMap(entry(_)(OffsetLog.read)),
         commits.get(number).flatMap(entry(_)(CommitLog.read)))
     }
-    Checkpoint(queryId, list(new Path(root, "state")).exists(_.nonEmpty), epochs, marks)
+    Checkpoint(
+      queryId,
+      list(new Path(root, "state")).exists(_.nonEmpty),
+      epochs,
+      marks(_ => Seq(KeptMark.Directory)),
+      storedUntil)
   }
 
-  private def marks: Map[String, Long] = {
-    val sources = list(new Path(root, "sources")).getOrElse(Nil).map(_.getPath)
-    sources.flatMap { source =>
-      val keptNames = list(new Path(source, KeptMark.Directory)).getOrElse(Nil).map(_.getPath.getName)
-      KeptMark.highest(keptNames).map(source.getName -> _)
+  /** Of each source the highest number among the names in some of its directories. */
+  private def marks(directories: Path => Seq[String]): Map[String, Long] =
+    paths(new Path(root, "sources")).flatMap { source =>
+      val fileNames = directories(source).flatMap(name => paths(new Path(source, name))).map(_.getName)
+      KeptMark.highest(fileNames).map(source.getName -> _)
     }.toMap
-  }
+
+  private def storedUntil: Map[String, Long] =
+    marks(source => paths(source).map(journal => s"${journal.getName}/${StoredMark.Directory}"))
+
+  private def paths(directory: Path): Seq[Path] = list(directory).getOrElse(Nil).map(_.getPath)
 
   private def queryId: Option[String] =
     Try(text(new Path(root, "metadata"))).toOption

@@ -17,7 +17,8 @@ private[checkpoint] object CheckpointRows {
   val schema: StructType = StructType.fromDDL("""
     query_id STRING, epoch BIGINT, logged BOOLEAN, committed BOOLEAN, source INT, source_name STRING, `offset` STRING,
     event_time TIMESTAMP_LTZ, watermark BIGINT, next_watermark BIGINT, batch_timestamp BIGINT, offsets_hash STRING,
-    settings STRING, logged_at TIMESTAMP_LTZ, committed_at TIMESTAMP_LTZ, has_state BOOLEAN, problem STRING""")
+    settings STRING, logged_at TIMESTAMP_LTZ, committed_at TIMESTAMP_LTZ, has_state BOOLEAN, problem STRING,
+    stored_until TIMESTAMP_LTZ""")
 
   def of(checkpoint: Checkpoint): Seq[InternalRow] =
     for {
@@ -56,7 +57,8 @@ private[checkpoint] object CheckpointRows {
       value(offsets.map(_.modificationTime * 1000L)),
       value(commit.map(_.modificationTime * 1000L)),
       checkpoint.hasState,
-      text(epoch.flatMap(problem))
+      text(epoch.flatMap(problem)),
+      value(source.filter(_ => isLast).flatMap(checkpoint.storedUntil.get))
     )
   }
 

@@ -12,16 +12,22 @@ import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 
 /** Closes the connection of a stream that is dead but open: a load balancer, a sidecar or a firewall may forget a connection
-  * without closing it. While the stream is silent for longer than `patience`, looks from another connection what the server does for it.
+  * without closing it. While the stream is silent for longer than two heartbeats, looks from another connection what the server does
+  * for it.
   *
   * The stream is dead if the server has no sender for it, or if it stays silent although the server waits for more log after it has
   * sent more than came, or waits to send. It is not while nobody reads it, such as with a full journal, nor while the server decodes
   * log that has nothing for it.
   */
-final private[cdc] class StreamWatch(server: CaptureServer, slot: String, stream: SlotStream, patience: Duration)
+final private[cdc] class StreamWatch(server: CaptureServer, slot: String, stream: SlotStream, heartbeat: Duration)
     extends AutoCloseable {
   import StreamWatch._
 
+  /** Longer than the interval of heartbeats, which come back through the stream. */
+  private val patience: Duration = {
+    val (shortest, longest) = (Duration.ofSeconds(1), Duration.ofMinutes(1))
+    Seq(Seq(heartbeat.plus(heartbeat), heartbeat.plusSeconds(10), longest).min, shortest).max
+  }
   private val thread = new DaemonThreads("epochal-cdc-watch").newThread(() => run())
   thread.start()
 

@@ -33,9 +33,11 @@ object PostgresTypeRules extends TypeRules {
           kind.leaf.name != "numeric" || 0 <= scale && scale <= precision
         }
     // Older servers refuse some modifiers.
-    val types = columns.zipWithIndex.flatMap { case ((field, _), i) =>
-      SourceColumn.of(field).map(c => (i, c.declaration.replaceAll("\\([^)]*\\)", ""), c.modifier))
-    }.filterNot(_._2.contains('.'))
+    val types = columns.zipWithIndex
+      .flatMap { case ((field, _), i) =>
+        SourceColumn.of(field).map(c => (i, c.declaration.replaceAll("\\([^)]*\\)", ""), c.modifier))
+      }
+      .filterNot(_._2.contains('.'))
     val ofServer =
       if (types.isEmpty) Map.empty[Int, Seq[PostgresColumn]]
       else {
