@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 import epochal
 from epochal import cdc, jdbc
-from epochal.tools.cli import main
+from epochal.__main__ import main
 from support import documents
 from support.databases import Postgres
 from support.snippets import statements
@@ -83,6 +83,49 @@ def test_a_replica_is_equal_after_each_run(spark: SparkSession, shop: Postgres, 
 
 
 @pytest.mark.slow
+def test_a_reader_of_a_replica_sees_no_part_of_a_transaction(
+    spark: SparkSession, shop: Postgres, tmp_path: Path
+) -> None:
+    shop.execute(
+        "CREATE TABLE accounts (id INT PRIMARY KEY, amount INT, filler TEXT)",
+        "INSERT INTO accounts SELECT i, 100, '' FROM generate_series(1, 1000) i",
+    )
+    query = epochal.write.jdbc(
+        changes(spark, shop, table=f"{shop.schema}.accounts"),
+        shop.url,
+        table="replica",
+        mode=jdbc.Changes(key_columns=["id"]),
+        create_table=True,
+        user=shop.user,
+        checkpoint=tmp_path,
+        sink_id="accounts",
+        trigger="0 seconds",
+    )
+
+    def sums() -> set[int]:
+        return {total for (total,) in shop.query("SELECT sum(amount) FROM replica")}
+
+    try:
+        until(lambda: "replica" in shop.tables() and sums() == {100_000}, "the snapshot")
+        # The changes of each transaction are three megabytes, which arrive in parts.
+        transfer = """UPDATE accounts SET amount = amount + CASE WHEN id <= 500 THEN 1 ELSE -1 END,
+            filler = (SELECT string_agg(md5(random()::text || i), '') FROM generate_series(id, id + 94) i)"""
+        seen = set()
+        for _ in range(20):
+            shop.execute(transfer)
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                seen |= sums()
+        (last,) = shop.query("SELECT max(amount), min(amount) FROM accounts")
+        until(lambda: shop.query("SELECT max(amount), min(amount) FROM replica") == [last], "the last change")
+        assert last == (120, 80)
+        assert seen == {100_000}
+        epochs = [progress["numInputRows"] for progress in query.recentProgress]
+        assert sum(rows > 0 for rows in epochs) > 2
+    finally:
+        query.stop()
+
+
 def test_status_says_when_a_replica_is_too_far_behind(
     spark: SparkSession, shop: Postgres, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +161,7 @@ def test_status_says_when_a_replica_is_too_far_behind(
     assert {row.stored_until for row in rows} == {None}
 
 
+@pytest.mark.slow
 def test_a_replica_whose_slot_was_lost_is_loaded_again_in_place(
     spark: SparkSession, shop: Postgres, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,44 @@ def test_an_address_that_is_no_url_of_postgresql_is_refused() -> None:
         cdc.check("postgresql://me:secret@db/shop", table="orders")
 
 
+def test_status_compares_until_when_all_is_stored_with_the_clock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def status(place: Path, *more: str) -> tuple[int, str]:
+        code = main(["status", str(place), "--max-behind", "10m", *more])
+        return code, capsys.readouterr().out
+
+    new = checkpoints.write(tmp_path / "new", {}, [])
+    assert status(new)[0] == 3
+    assert f"{new} has no epoch yet that shows its sources" in status(new)[1]
+
+    offset = {"v": 1, "format": "epochal-cdc", "source": "shop", "row": 0, "slot": "shop", "publication": "shop"}
+    offset |= {"system": "7", "timeline": 1, "start": "0/10", "snapshot": True}
+    text = checkpoints.offsets_text(json.dumps(offset))
+    place = checkpoints.write(tmp_path / "shop", {0: text, 1: text}, [0, 1])
+    marks = place / "sources" / "0" / "cdc" / "stored-until"
+    marks.mkdir(parents=True)
+
+    def mark(ago: timedelta) -> None:
+        for file in marks.iterdir():
+            file.unlink()
+        (marks / str(int((datetime.now(timezone.utc) - ago).timestamp() * 1_000_000))).touch()
+
+    assert status(place)[1].endswith("has not noted yet until when its changes are stored\n")
+    mark(timedelta(minutes=9))
+    assert status(place)[0] == 0
+    mark(timedelta(minutes=11))
+    code, shown = status(place)
+    assert (code, shown.endswith(f"Source 0 of {place} is 11 min 0 s behind, more than 10m\n")) == (3, True)
+    # A copy is another query, and after a rewind changes are delivered again.
+    mark(timedelta(0))
+    assert main(["checkpoint", "fork", str(place), str(tmp_path / "copy"), "--yes", "--stopped"]) == 0
+    assert "has not noted yet" in status(tmp_path / "copy")[1]
+    assert status(place)[0] == 0
+    assert main(["checkpoint", "rewind", str(place), "--to", "0", "--yes", "--stopped"]) == 0
+    assert "has not noted yet" in status(place)[1]
+
+
 def test_status_shows_the_lag_of_the_slot_on_the_source_of_the_checkpoint(
     postgres: Postgres, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,6 +252,9 @@ def test_status_shows_the_lag_of_the_slot_on_the_source_of_the_checkpoint(
         postgres.query("SELECT pg_logical_emit_message(true, 'test', repeat('x', 20000000))")
         code, shown = status(system)
         assert (code, " 22 MB behind" in shown) == (3, True)
+        assert status(system, "--max-retained", "1GB")[0] == 0
+        code, shown = status(system, "--max-retained", "20MB")
+        assert (code, f"22 MB of log for slot {postgres.schema}, more than 20MB" in shown) == (3, True)
         # Another server, or one that was restored from a dump: its slot is not the checkpoint's.
         code, shown = status("7")
         assert (code, shown) == (1, "")

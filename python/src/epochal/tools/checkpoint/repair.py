@@ -68,6 +68,7 @@ class Rewind(Repair):
         files.copy(self.directory, self.backup, only=("metadata", *LOGS))
         if _positions(read_local(self.directory)) != _positions(self.checkpoint):
             raise _active(self.checkpoint, "it has changed since it was read")
+        _forget_stored(self.directory)
         for epoch in range(_newest(self.directory), self.epoch, -1):
             for log in LOGS:
                 files.remove(self.directory / log, str(epoch))
@@ -98,6 +99,7 @@ class Fork(Repair):
         def complete(partial: Path) -> None:
             if _positions(read_local(self.directory)) != _positions(self.checkpoint):
                 raise _active(self.checkpoint, "it has changed while it was copied")
+            _forget_stored(partial)
             if self.query_id != self.checkpoint.query_id:
                 (partial / ".metadata.crc").unlink(missing_ok=True)
                 (partial / "metadata").write_text(json.dumps({"id": self.query_id}), "utf-8")
@@ -283,6 +285,12 @@ def fork(checkpoint: Checkpoint, copy: Path, *, same_query: bool = False, stoppe
         ),
         warnings=(same if same_query else other, *_unknowable(stopped)),
     )
+
+
+def _forget_stored(directory: Path) -> None:
+    """Removes the notes of until when everything is stored."""
+    for mark in directory.glob("sources/*/*/stored-until/*"):
+        mark.unlink()
 
 
 def _removal(epochs: list[int]) -> str:

@@ -44,9 +44,14 @@ class SlotState:
     active: bool | None = None
 
     @property
+    def has_log(self) -> bool:
+        """Whether the server keeps what the slot needs."""
+        return self.status not in ("lost", "unreserved")
+
+    @property
     def healthy(self) -> bool:
         """Whether the server keeps what the slot needs, and at most 16 MB of it are unread."""
-        return self.status not in ("lost", "unreserved") and (self.behind or 0) <= _MAX_BEHIND
+        return self.has_log and (self.behind or 0) <= _MAX_BEHIND
 
     def __str__(self) -> str:
         if self.status is None:

@@ -77,7 +77,8 @@ def _status(options: argparse.Namespace) -> int:
     values |= {"exceeded": excesses} if excesses else {}
     shared.show(options, "\n".join(map(str, filter(None, (checkpoint, comparison, *slot_states, *excesses)))), values)
     healthy = comparison.healthy if comparison else checkpoint.next_start.epoch is not None
-    healthy = healthy and not excesses and all(slot.healthy for slot in slot_states)
+    has_log = all(slot.has_log if options.max_retained else slot.healthy for slot in slot_states)
+    healthy = healthy and has_log and not excesses
     return shared.FINE if healthy else shared.ATTENTION
 
 

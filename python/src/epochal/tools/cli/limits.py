@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 
 from epochal.errors import OptionError
 from epochal.tools.checkpoint import Checkpoint
+from epochal.tools.checkpoint.log import VOID
 from epochal.tools.checkpoint.slots import SlotState
 from epochal.tools.output import duration, size
 
@@ -62,8 +63,11 @@ def _behind(limit: _Limit | None, checkpoint: Checkpoint) -> Iterator[str]:
         return
     most, text = limit
     sources = checkpoint.epochs[-1].sources if checkpoint.epochs else ()
-    captures = [source for source in sources if source.kind == "epochal-cdc"]
-    if sources and not captures:
+    if not sources:
+        yield f"{checkpoint.path} has no epoch yet that shows its sources: how far it is behind is not known"
+        return
+    captures = [source for source in sources if source.kind == "epochal-cdc" or source.offset == VOID]
+    if not captures:
         raise _useless("--max-behind", checkpoint, "the time until which everything is stored")
     for source in captures:
         name = f"Source {source.name} of {checkpoint.path}"
@@ -71,8 +75,6 @@ def _behind(limit: _Limit | None, checkpoint: Checkpoint) -> Iterator[str]:
             yield f"{name} has not noted yet until when its changes are stored"
         elif (behind := (datetime.now(timezone.utc) - source.stored_until).total_seconds()) > most:
             yield f"{name} is {duration(behind)} behind, more than {text}"
-    if not sources:
-        yield f"The last epoch of {checkpoint.path} has no offsets: how far it is behind is not known"
 
 
 def _log(options: argparse.Namespace, checkpoint: Checkpoint, slots: Sequence[SlotState]) -> Iterator[str]:
@@ -85,8 +87,11 @@ def _log(options: argparse.Namespace, checkpoint: Checkpoint, slots: Sequence[Sl
             "--max-retained needs --url: the server knows how much log it keeps.",
             "Add --url with the JDBC URL of the source's server.",
         )
-    if checkpoint.epochs and not slots:
+    offsets = [source.offset for epoch in checkpoint.epochs for source in epoch.sources]
+    if not slots and any(offset != VOID for offset in offsets):
         raise _useless("--max-retained", checkpoint, "a replication slot")
+    if not slots:
+        yield f"{checkpoint.path} has no epoch yet that shows its slot: how much log the server keeps is not known"
     for slot in slots:
         if slot.retained is None:
             yield f"How much log the server keeps for slot {slot.name} is not known"

@@ -14,7 +14,6 @@ import io.epochal.cdc.pgoutput.{Bytes, Lsn, Message}
 import io.epochal.cdc.slot.{ServerFacts, SlotFacts, SlotStream, StreamWatch}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.journal.JournalDamage
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
@@ -42,15 +41,16 @@ final private[cdc] class Capture(
   private val tables = new CapturedTables(plan, origin)
   private val snapshots = new TableSnapshots(plan, origin)
   private val markers = MarkerFiles.in(store)
-  @volatile private var state = restoredState()
+  private val (restoredState, wholeRow) = ChangeState.of(journal, store.toString)
+  @volatile private var state = restoredState.after(markers.newest)
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder
 
   @volatile private var isClosed = false
   @volatile private var failure = Option.empty[EpochalException]
   @volatile private var deliveredRow = 0L
-  private val waitingChanges = WaitingChanges.of(journal, store, options)
-  private val storedMark = new StoredMark(store.below(StoredMark.Directory))
+  private val waitingChanges = WaitingChanges.of(journal, store, options, wholeRow)
+  private val storedMark = StoredMark.in(store)
 
   /** The last facts of the slot, and when they were read. */
   @volatile private var slotFacts = (Option.empty[SlotFacts], System.nanoTime())
@@ -127,15 +127,6 @@ final private[cdc] class Capture(
       markStored()
     }
     journal.close()
-  }
-
-  private def restoredState(): ChangeState = {
-    var last = ChangeState.Empty
-    try
-      journal.restore(bytes => last = ChangeState.read(bytes))((bytes, length) =>
-        last = last.after(new FrameReader(bytes, length)))
-    catch { case e: IllegalArgumentException => throw new JournalDamage(store.toString, e.getMessage) }
-    last.after(markers.newest)
   }
 
   private def run(): Unit =
@@ -241,6 +232,7 @@ final private[cdc] class Capture(
       val now = System.nanoTime()
       // What was committed before the change is delivered first.
       refusal.filter(change => isBefore(change._1)).foreach(change => throw change._2)
+      if (!intake.isWithin) waitingChanges.end()
       if (isJournalFull) isJournalFull = isFull
       val message = if (isJournalFull) null else stream.poll()
       if (isIdle != (message == null && !isJournalFull)) isIdle = !isIdle
@@ -305,6 +297,10 @@ final private[cdc] class Capture(
     refusal.foreach(change => throw change._2)
   }
 
+  /** Where a batch from a row on can end. Rows whose transaction began in another segment wait for no end that cannot come. */
+  def deliverableUntil(start: Long): Long =
+    waitingChanges.deliverableUntil(start, isFull || wholeRow == 0 && failure.nonEmpty)
+
   /** Whether it waits until rows are delivered. */
   def isFull: Boolean = journal.bytesFrom(deliveredRow) >= options.maxJournalBytes
 
@@ -346,15 +342,15 @@ final private[cdc] class Capture(
   private def write(frame: ChangeFrame): Unit = {
     val ChangeFrame(rows, Bytes(array, offset, length), before, after) = frame
     journal.append(rows, array, offset, length)(before.toBytes): Unit
-    val first = new FrameReader(array, length).parts.next().stored.transaction
-    waitingChanges.add(journal.until, first.committedAt)
+    waitingChanges.add(journal.until, new FrameReader(array, length).parts.toSeq)
     state = after
     isJournalFull = isFull
   }
 
   private def markStored(): Unit = {
     markTime = slotFacts._2
-    if (snapshots.incomplete(state).isEmpty && !journal.isFenced) slotMetrics.storedUntil.foreach(storedMark.write)
+    val isKnown = refusal.isEmpty && snapshots.incomplete(state).isEmpty && deliveredRow >= state.snapshotRows
+    if (isKnown && !journal.isFenced) slotMetrics.storedUntil.foreach(storedMark.write)
   }
 
   private def mark(last: CommittedTransaction): Unit = {

@@ -12,6 +12,7 @@ import io.epochal.cdc.change.{FrameReader, RowChange}
 import io.epochal.cdc.pgoutput.Lsn
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.core.error.Conditions
+import io.epochal.kit.record.SourceColumn
 import io.epochal.kit.source.journal.{Frames, JournalRows}
 import io.epochal.kit.spark.ArrayRow
 
@@ -28,6 +29,10 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   private val row = ArrayRow(values)
   private val (unchangedColumns, changeType, version, timestamp) =
     (place("_unchanged_columns"), place("_change_type"), place("_commit_version"), place("_commit_timestamp"))
+
+  /** The columns that the query may take for sent with each update. */
+  private val sentColumns =
+    schema.filter(SourceColumn.of(_).exists(_.isSent)).map(field => UTF8String.fromString(field.name)).toSet
 
   protected var buffer = new Array[Byte](64 << 10)
   private var in = ByteBuffer.wrap(buffer)
@@ -173,7 +178,8 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   private def tuple(from: Int, change: UTF8String, completes: Boolean = false, isAlone: Boolean = false): Unit = {
     val left = set(from, change, completes)
     describe(change)
-    if (left != null && (change eq Insert) && (isAlone || unchangedColumns < 0))
+    def isPromised = unchangedColumns < 0 && left.exists(sentColumns.contains(_))
+    if (left != null && ((change eq Insert) && (isAlone || unchangedColumns < 0) || isPromised))
       throw Conditions.ValueNotSent(
         "table" -> table.name,
         "column" -> left.mkString(", "),

@@ -11,7 +11,7 @@ import io.epochal.cdc.slot.ServerFacts
 import io.epochal.core.journal.Slice
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.database.PostgresColumn
-import io.epochal.kit.record.SourceColumn
+import io.epochal.kit.source.StoredMark
 import io.epochal.kit.source.journal.{AcknowledgedSource, FeedRows, JournalRows}
 import io.epochal.kit.store.HadoopFileStore
 
@@ -34,6 +34,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   /** Creates the slot. Markers that an earlier start on another server left do not apply to it. */
   override def first: CdcPosition = {
     MarkerFiles.in(factory.store).clear()
+    StoredMark.in(factory.store).clear()
     CdcPosition(0, new FirstStart(plan, factory.store.toString).create())
   }
 
@@ -64,22 +65,25 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
 
   /** A bounded run first waits for all changes up to its end or an error, or as many as the journal takes. */
   override def available(start: CdcPosition, most: Long): Long = {
+    receiver.deliveredUntil(start.row)
     for (lsn <- target) {
       while (!receiver.isDurable(lsn) && !receiver.isFull && receiver.ended.isEmpty) Thread.sleep(CdcSource.EndPause)
       if (receiver.isDurable(lsn)) {
-        freeze(receiver.journal.until)
+        freeze(receiver.deliverableUntil(start.row))
         target = None
       }
     }
     super.available(start, most)
   }
 
+  override protected def deliverableUntil(start: Long): Long = receiver.deliverableUntil(start)
+
   /** The two rows of an update stay in one batch: the first one has the key of the values that the second one may lack. */
   override def take(start: CdcPosition, rows: Long): CdcPosition =
-    super.take(start, if (rows > 0 && factory.hasUnsentValues && isWithinUpdate(start.row + rows)) rows + 1 else rows)
+    super.take(start, if (rows > 0 && isWithinUpdate(start.row + rows)) rows + 1 else rows)
 
   /** Whether the rows before a position and after it are of one update. A frame has both. */
-  private def isWithinUpdate(row: Long): Boolean = row < receiver.journal.until && {
+  private def isWithinUpdate(row: Long): Boolean = row != deliverableUntil(row - 1) && row < receiver.journal.until && {
     val slices = receiver.journal.plan(row - 1, row + 1).slices
     slices.size == 1 && Using.resource(factory.rows(slices.iterator)) { rows =>
       def version = Option.when(rows.next())(factory.version(rows.get()))
@@ -113,11 +117,6 @@ final private[cdc] class CdcReaderFactory(
     extends FeedRows {
 
   override def source: String = options.source
-
-  /** Whether the server leaves out a large value that an update does not change, of some column. */
-  val hasUnsentValues: Boolean =
-    options.tables.isSeveral ||
-      columns.exists(column => schema.find(_.name == column.name).flatMap(SourceColumn.of).forall(!_.isSent))
 
   /** The `_commit_version` of a stream's row. */
   def version(row: InternalRow): Any = row.toSeq(schema)(schema.fieldIndex("_commit_version"))

@@ -32,7 +32,7 @@ final private[cdc] case class SlotMetrics(
 
   /** The time before which all committed changes are stored, in microseconds since 1970; None: not known. */
   def storedUntil: Option[Long] =
-    waitingSince.getOrElse(if (isAtEnd) slot.map(_.now) else committedAt)
+    waitingSince.getOrElse(if (isAtEnd) slot.flatMap(_.loggedUntil) else committedAt)
 
   private def lag: Option[Double] = for (facts <- slot; _ <- facts.end; commitTime <- committedAt)
     yield if (isAtEnd) 0.0 else secondsSince(facts, commitTime)

@@ -8,21 +8,44 @@ import io.epochal.core.journal.FileStore
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.source.journal.JournalFrames
 
-/** When the oldest change that no epoch has stored yet was committed in the source, in microseconds since 1970. Called by several
-  * threads.
+/** The changes that no epoch has stored yet: when the oldest was committed in the source, in microseconds since 1970, and where the
+  * last whole transaction ends. Called by several threads.
   *
   * @param firstRow
   *   of this run
+  * @param wholeRow
+  *   the row after the last whole transaction before
   * @param committedAt
   *   reads the time of an earlier row from the journal; None: it is gone
   */
-final private[cdc] class WaitingChanges(firstRow: Long, committedAt: Long => Option[Long]) {
+final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committedAt: Long => Option[Long]) {
 
   /** For each frame of this run the row after it, and the time of its first transaction. */
   private val frames = mutable.Queue.empty[(Long, Long)]
   @volatile private var earlier = (-1L, Option.empty[Long])
 
-  def add(until: Long, time: Long): Unit = synchronized(frames.enqueue(until -> time): Unit)
+  /** The row after the last one, and after the last whole transaction. */
+  private var until = firstRow
+  @volatile private var wholeUntil = wholeRow
+
+  /** Where a batch from a row on can end: with a whole transaction, or anywhere in one that fills the journal. */
+  def deliverableUntil(start: Long, isFull: Boolean): Long = synchronized {
+    if (wholeUntil > start || !isFull) wholeUntil else until
+  }
+
+  /** @param row
+    *   the one after the frame
+    */
+  def add(row: Long, parts: Seq[FrameReader.Part]): Unit = synchronized {
+    val last = parts.last
+    if (last.isWhole) wholeUntil = row
+    else if (parts.size > 1 || last.first == 0) wholeUntil = row - last.rows
+    until = row
+    frames.enqueue(row -> parts.head.stored.transaction.committedAt): Unit
+  }
+
+  /** The last transaction has ended, and all its rows are there. Called by the thread that adds. */
+  def end(): Unit = if (wholeUntil != until) synchronized { wholeUntil = until }
 
   /** Forgets the changes before a row. */
   def drop(row: Long): Unit = synchronized {
@@ -44,7 +67,7 @@ final private[cdc] class WaitingChanges(firstRow: Long, committedAt: Long => Opt
 private[cdc] object WaitingChanges {
 
   /** Those of a run that has taken over a journal. */
-  def of(journal: AcknowledgedJournal, store: FileStore, options: CdcOptions): WaitingChanges = {
+  def of(journal: AcknowledgedJournal, store: FileStore, options: CdcOptions, wholeRow: Long): WaitingChanges = {
     def committedAt(row: Long) = Try {
       val slices = journal.plan(row, row + 1).slices.iterator
       Using.resource(new JournalFrames(slices, store, options.source, options.lost)) { frames =>
@@ -56,6 +79,6 @@ private[cdc] object WaitingChanges {
         }
       }
     }
-    new WaitingChanges(journal.until, committedAt(_).toOption.flatten)
+    new WaitingChanges(journal.until, wholeRow, committedAt(_).toOption.flatten)
   }
 }

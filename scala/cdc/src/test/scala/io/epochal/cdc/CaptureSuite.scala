@@ -2,6 +2,7 @@ package io.epochal.cdc
 
 import scala.collection.mutable
 
+import io.epochal.cdc.change.{CommittedTransaction, FrameReader, StoredTransaction}
 import io.epochal.cdc.value.ServerSuite
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
@@ -101,16 +102,96 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     val readRows = mutable.Buffer.empty[Long]
     val waiting = new WaitingChanges(
       10,
+      wholeRow = 10,
       row => {
         readRows += row
         Option.when(row > 2)(row * 100)
       })
-    waiting.add(15, 2000)
-    waiting.add(20, 3000)
+    waiting.add(15, Seq(part(1, rows = 5, committedAt = 2000)))
+    waiting.add(20, Seq(part(2, rows = 5, committedAt = 3000)))
     val times = Seq(2L, 5L, 5L, 10L, 14L, 15L, 20L).map(waiting.oldest(_))
     assert(times.map(_.flatten) == Seq(None, Some(500L), Some(500L), Some(2000L), Some(2000L), Some(3000L), None))
     assert(times.head.nonEmpty && times.last.isEmpty)
     assert(readRows == Seq(2L, 5L))
+  }
+
+  test("a batch can end with the last whole transaction, wherever frames end") {
+    def ends(wholeRow: Long)(frames: Seq[FrameReader.Part]*): Seq[Long] = {
+      val waiting = new WaitingChanges(10, wholeRow, _ => None)
+      val rows = frames.scanLeft(10L)(_ + _.map(_.rows).sum).tail
+      waiting.deliverableUntil(0, isFull = false) +: frames.zip(rows).map { case (parts, until) =>
+        waiting.add(until, parts)
+        waiting.deliverableUntil(0, isFull = false)
+      }
+    }
+    val begin = part(2, 3, isComplete = false)
+    val (middle, end) = (part(2, 4, first = 3, isComplete = false), part(2, 2, first = 7))
+    assert(ends(10)(Seq(part(1, 5), begin), Seq(middle), Seq(end, part(3, 1))) == Seq(10, 15, 15, 25))
+    assert(ends(10)(Seq(begin), Seq(end, part(3, 6, isComplete = false))) == Seq(10, 10, 15))
+    assert(ends(7)(Seq(middle), Seq(end, begin)) == Seq(7, 7, 16))
+    // The end of the last transaction has brought no frame.
+    assert(ends(7)(Seq(begin)) == Seq(7, 10))
+    // Of a snapshot each row counts alone.
+    assert(ends(10)(Seq(part(0, 3, isComplete = false)), Seq(begin)) == Seq(10, 13, 13))
+    val waiting = new WaitingChanges(10, wholeRow = 7, _ => None)
+    waiting.add(14, Seq(middle))
+    assert(waiting.deliverableUntil(6, isFull = true) == 7 && waiting.deliverableUntil(7, isFull = true) == 14)
+    waiting.end()
+    assert(waiting.deliverableUntil(7, isFull = false) == 14)
+  }
+
+  private def part(
+      xid: Int,
+      rows: Int,
+      first: Long = 0,
+      isComplete: Boolean = true,
+      committedAt: Long = 0): FrameReader.Part =
+    FrameReader.Part(
+      StoredTransaction(CommittedTransaction(xid.toLong, xid, committedAt, committedAt), first + rows, 0, isComplete),
+      first,
+      rows,
+      changes = 0,
+      length = 0)
+
+  on("a transaction that arrives in parts is delivered when it has ended, or when the journal is full of it") {
+    Seq("100m" -> false, "2m" -> true).foreach { case (bytes, isCut) =>
+      val table = s"parted_$bytes"
+      create(table, rows = 1)
+      captures(table, "maxJournalBytes" -> bytes)(()) { next =>
+        val first = next()
+        eventually(assert(first.metrics("snapshotTablesLeft") == "0"))
+        val begin = first.journal.until
+        first.deliveredUntil(begin)
+        var ends = Set.empty[Long]
+        execute(s"INSERT INTO $table SELECT i, repeat('x', 1000) FROM generate_series(1, 20000) i")
+        eventually {
+          val delivered = (begin +: ends.toSeq).max
+          first.deliveredUntil(delivered)
+          ends += first.deliverableUntil(delivered)
+          assert(ends.max == begin + 20000)
+        }
+        assert(first.journal.until == begin + 20000)
+        assert((ends - begin - (begin + 20000)).nonEmpty == isCut)
+      }
+    }
+  }
+
+  on("a run that finds a part of a transaction delivers it with the rest, also if the rest has no rows") {
+    create("resumed", rows = 1)
+    captures("resumed")(()) { next =>
+      val first = next()
+      eventually(assert(first.metrics("snapshotTablesLeft") == "0"))
+      val begin = first.journal.until
+      first.deliveredUntil(begin)
+      execute("INSERT INTO resumed SELECT i, repeat('x', 1000) FROM generate_series(1, 20000) i")
+      eventually(assert(first.journal.until > begin))
+      val second = next()
+      eventually {
+        second.deliveredUntil(begin)
+        assert(Set(begin, begin + 20000)(second.deliverableUntil(0)))
+        assert(second.deliverableUntil(0) == begin + 20000)
+      }
+    }
   }
 
   on("maxSlotLag ends the snapshot") {

@@ -14,6 +14,7 @@ import io.epochal.cdc.value.TypeText
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.{Frame, Slice}
 import io.epochal.kit.database.{PostgresColumn, PostgresType}
+import io.epochal.kit.record.SourceColumn
 import io.epochal.kit.source.journal.{Frames, JournalRows}
 
 /** Values that an update leaves alone and the server does not send, in the rows of a task. No server. */
@@ -113,6 +114,21 @@ final class UnsentValuesSuite extends AnyFunSuite {
     val error = intercept[EpochalException](
       last(new TypedReader(new OneChange(RowChange.Insert, identity), columns, typed), typed))
     assert(error.condition == Conditions.ValueNotSent)
+  }
+
+  test("a value that the query may take for sent is never NULL in its place") {
+    def read(isSent: Boolean, schema: StructType) = {
+      val marked = StructType(
+        schema.map(field =>
+          if (field.name == "document") SourceColumn("document", "text", -1, isRequired = false, isSent).mark(field)
+          else field))
+      last(new TypedReader(new OneChange(RowChange.Update, identity), columns, marked), marked).take(3)
+    }
+    val unlisted = StructType(typed.filterNot(_.name == "_unchanged_columns"))
+    val error = intercept[EpochalException](read(isSent = true, unlisted))
+    assert(error.condition == Conditions.ValueNotSent && error.values("column") == "document")
+    Seq(read(isSent = false, unlisted), read(isSent = true, typed), read(isSent = false, typed))
+      .foreach(row => assert(row == Seq("2", "new", "null")))
   }
 
   test("without the list of these columns the row would lack the value: it is refused") {

@@ -38,21 +38,18 @@ final private[checkpoint] class CheckpointDirectory(location: String, hadoop: Co
       queryId,
       list(new Path(root, "state")).exists(_.nonEmpty),
       epochs,
-      marks(_ => Seq(KeptMark.Directory)),
-      storedUntil)
+      marks(KeptMark.Directory),
+      marks(StoredMark.InSource))
   }
 
-  /** Of each source the highest number among the names in some of its directories. */
-  private def marks(directories: Path => Seq[String]): Map[String, Long] =
-    paths(new Path(root, "sources")).flatMap { source =>
-      val fileNames = directories(source).flatMap(name => paths(new Path(source, name))).map(_.getName)
-      KeptMark.highest(fileNames).map(source.getName -> _)
+  /** Of each source the highest number among the names in one of its directories. */
+  private def marks(directory: String): Map[String, Long] = {
+    val sources = list(new Path(root, "sources")).getOrElse(Nil).map(_.getPath)
+    sources.flatMap { source =>
+      val names = list(new Path(source, directory)).getOrElse(Nil).map(_.getPath.getName)
+      KeptMark.highest(names).map(source.getName -> _)
     }.toMap
-
-  private def storedUntil: Map[String, Long] =
-    marks(source => paths(source).map(journal => s"${journal.getName}/${StoredMark.Directory}"))
-
-  private def paths(directory: Path): Seq[Path] = list(directory).getOrElse(Nil).map(_.getPath)
+  }
 
   private def queryId: Option[String] =
     Try(text(new Path(root, "metadata"))).toOption

@@ -74,6 +74,9 @@ final private[cdc] class ChangeIntake(
   /** Whether a frame is due at some time. */
   def hasRows: Boolean = builder.rows > 0 || queue.nonEmpty
 
+  /** Whether the journal may end within a transaction, or changes are to be stored. */
+  def isWithin: Boolean = hasRows || current.nonEmpty || due.exists(!_.isComplete)
+
   /** Reads a message that is not the definition of a table. Returns a frame when it is large. */
   def read(message: Message): Option[ChangeFrame] = {
     message match {

@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.epochal.cdc.pgoutput.Message
 import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.core.journal.JournalDamage
+import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 
 /** The state that a run takes over from the rows before it: the journal repeats it at the beginning of its segments, and frames update it.
   *
@@ -67,6 +69,35 @@ private[cdc] object ChangeState {
   private[change] val mapper = new ObjectMapper
 
   val Empty: ChangeState = ChangeState(None, Map.empty, Map.empty)
+
+  /** The state after the rows of a journal, and where its last whole transaction ends; 0: not known.
+    *
+    * @param place
+    *   of the journal, for the error
+    * @throws JournalDamage
+    *   if another release wrote it
+    */
+  def of(journal: AcknowledgedJournal, place: String): (ChangeState, Long) = {
+    var last = Empty
+    var openRows = Option(0L)
+    try
+      journal.restore { bytes =>
+        last = read(bytes)
+        openRows = Option.when(last.last.forall(_.isComplete))(0L)
+      } { (bytes, length) =>
+        val frame = new FrameReader(bytes, length)
+        val parts = frame.parts.toSeq
+        parts.lastOption.foreach { part =>
+          openRows =
+            if (part.isWhole) Some(0L)
+            else if (parts.size > 1 || part.first == 0) Some(part.rows.toLong)
+            else openRows.map(_ + part.rows)
+        }
+        last = last.after(frame)
+      }
+    catch { case e: IllegalArgumentException => throw new JournalDamage(place, e.getMessage) }
+    (last, openRows.fold(0L)(journal.until - _))
+  }
 
   /** @throws IllegalArgumentException
     *   if another release wrote them

@@ -65,5 +65,8 @@ private[cdc] object FrameReader {
     */
   final case class Part(stored: StoredTransaction, first: Long, rows: Int, changes: Int, length: Int) {
     def until: Int = changes + length
+
+    /** Whether the transaction ends in it. Rows of a snapshot count alone. */
+    def isWhole: Boolean = stored.isComplete || stored.transaction.xid == 0
   }
 }

@@ -81,16 +81,19 @@ private[cdc] object ServerFacts {
       .head
 
   def slot(connection: Connection, name: String): Option[SlotFacts] =
-    // Columns that not all versions have are read as JSON.
+    // Columns that not all versions have are read as JSON. A commit takes its time before it is in the log.
     sql"""SELECT s.slot_name, s.plugin, s.database, (s.confirmed_flush_lsn - '0/0')::bigint AS confirmed,
          |  s.wal_status, s.active_pid, s.safe_wal_size,
          |  extract(epoch FROM clock_timestamp() - a.backend_start)::bigint AS age,
          |  (e.lsn - s.restart_lsn)::bigint AS retained, (e.lsn - '0/0')::bigint AS log_end,
+         |  (extract(epoch FROM e.logged) * 1000000)::bigint AS logged,
          |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
          |  (to_jsonb(s)->>'two_phase')::boolean AS two_phase, (to_jsonb(s)->>'failover')::boolean AS failover,
          |  (to_jsonb(s)->>'synced')::boolean AS synced,
          |  to_jsonb(s)->>'invalidation_reason' AS invalidation
          |FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid CROSS JOIN (SELECT
+         |  CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp()
+         |    ELSE clock_timestamp() - interval '1 second' END AS logged,
          |  CASE WHEN pg_is_in_recovery() THEN GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
          |    ELSE pg_current_wal_lsn() END AS lsn) e
          |WHERE s.slot_name = $name"""
@@ -109,6 +112,7 @@ private[cdc] object ServerFacts {
           rows.getBoolean("synced"),
           Option(rows.getString("invalidation")),
           Sql.long(rows, "log_end"),
+          Sql.long(rows, "logged"),
           rows.getLong("now")
         )
       }

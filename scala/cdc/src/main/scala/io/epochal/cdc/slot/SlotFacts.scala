@@ -18,6 +18,9 @@ package io.epochal.cdc.slot
   *   whether the server was a standby, and has it from its primary
   * @param end
   *   of the log; None: unknown
+  * @param loggedUntil
+  *   all that was committed before is in the log up to its end, in microseconds since 1970; on a standby, the last commit that it has
+  *   replayed; None: there is none
   * @param now
   *   the server's clock, in microseconds since 1970
   */
@@ -35,6 +38,7 @@ final private[cdc] case class SlotFacts(
     isSynced: Boolean,
     invalidation: Option[String],
     end: Option[Long],
+    loggedUntil: Option[Long],
     now: Long)
 
 final private[cdc] case class SlotUser(process: Int, seconds: Option[Long])

@@ -54,5 +54,6 @@ private[cdc] object ReadyServer {
       isSynced = false,
       None,
       end = Some(1),
+      loggedUntil = Some(0),
       now = 0)
 }

@@ -5,6 +5,7 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.journal.FileStore
+import io.epochal.kit.store.HadoopFileStore
 
 /** The time before which all that was committed at the origin is stored in the target, for `epochal status`: an empty file,
   * `stored-until/<microseconds since 1970>`. It never affects which rows are read, and a failure to write it is only logged.
@@ -14,20 +15,29 @@ import io.epochal.core.journal.FileStore
   */
 final private[epochal] class StoredMark(store: FileStore) {
 
-  /** Replaces the mark, also by an earlier one: a query can be rewound. */
-  def write(micros: Long): Unit =
+  private var last = Option.empty[Long]
+
+  /** Replaces the mark of an earlier run, which may be later: a query can be rewound. Within a run it never goes back. */
+  def write(micros: Long): Unit = if (last.forall(_ < micros))
     try {
-      val earlier = store.names().filter(_ != micros.toString)
-      store.createUnique(micros.toString).close()
-      store.deleteAll(earlier): Unit
+      val (present, others) = store.names().partition(_ == micros.toString)
+      if (present.isEmpty) store.createUnique(micros.toString).close()
+      store.deleteAll(others): Unit
+      last = Some(micros)
     } catch {
       case NonFatal(error) => StoredMark.log.warn(s"What is stored could not be noted in $store: $error")
     }
+
+  def clear(): Unit = store.deleteAll(store.names()): Unit
 }
 
 private[epochal] object StoredMark {
   private val log = LoggerFactory.getLogger(classOf[StoredMark])
 
-  /** Below the directory of a journal. */
+  /** Below the directory of a journal, and of its source. */
   val Directory = "stored-until"
+  val InSource: String = s"cdc/$Directory"
+
+  /** The mark beside a journal. */
+  def in(journal: HadoopFileStore): StoredMark = new StoredMark(journal.below(Directory))
 }

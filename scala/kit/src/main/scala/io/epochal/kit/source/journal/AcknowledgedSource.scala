@@ -1,6 +1,6 @@
 package io.epochal.kit.source.journal
 
-import scala.util.Try
+import scala.annotation.unused
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.SparkSession
@@ -111,14 +111,17 @@ abstract class AcknowledgedSource[P, R <: AcknowledgedReceiver](
   /** Determines where a bounded run ends: with the rows that the journal has at the start. */
   protected def end(taken: AcknowledgedJournal): Unit = freeze(taken.until)
 
+  /** The row after the last that a batch from a row on can end with. */
+  protected def deliverableUntil(@unused start: Long): Long = journal.until
+
   /** Delivers no row from this one on. */
   final protected def freeze(row: Long): Unit = frozenRow = Some(row)
 
   override def available(start: P, most: Long): Long = {
     refuse(row(start))
     receiver.deliveredUntil(row(start))
-    val until = frozenRow.getOrElse(journal.until)
-    highestRow = Some(until)
+    val until = frozenRow.getOrElse(deliverableUntil(row(start)))
+    highestRow = Some(math.max(row(start), frozenRow.getOrElse(journal.until)))
     math.max(0L, math.min(most, until - row(start)))
   }
 
@@ -175,8 +178,9 @@ abstract class AcknowledgedSource[P, R <: AcknowledgedReceiver](
   /** Fails if a reader that has reached a row will receive no more. */
   private def refuse(row: Long): Unit = {
     if (journal.isFenced) throw Conditions.JournalFenced("source" -> factory.source, "path" -> factory.store)
-    receiver.ended.filter(_ => row >= journal.until).foreach(throw _)
+    receiver.ended.filter(_ => row >= deliverableUntil(row)).foreach(throw _)
   }
 
-  override def lookAhead(end: P): Unit = Try(available(end, 0)): Unit
+  /** The rows before the end are not stored yet. */
+  override def lookAhead(end: P): Unit = highestRow = Some(journal.until)
 }
