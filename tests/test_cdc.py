@@ -271,7 +271,7 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
 
 
 @pytest.mark.slow
-def test_the_recipe_of_the_page_makes_replicas_of_two_tables_by_one_slot(
+def test_the_program_of_the_page_makes_replicas_of_a_schema(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:
     page = documents.page("docs/cdc.md")
@@ -284,11 +284,12 @@ def test_the_recipe_of_the_page_makes_replicas_of_two_tables_by_one_slot(
         'Secret.env("': 'Secret("',
         "/data/": f"{tmp_path}/",
         'cdc.Slot("shop")': 'cdc.Slot("several")',
+        'sink_id="shop",': 'sink_id="shop", trigger="availableNow",',
     }
     recipe = documents.adapted(page.blocks("python")[1].text, places)
 
     def run() -> None:
-        names: dict[str, Any] = {"spark": spark, "epochal": epochal, "cdc": cdc, "jdbc": jdbc, "Secret": epochal.Secret}
+        names: dict[str, Any] = {"spark": spark, "epochal": epochal, "cdc": cdc, "Secret": epochal.Secret}
         exec(recipe, names)
         for query in ("SELECT id, note FROM orders ORDER BY id", "SELECT id, price FROM items ORDER BY id"):
             source, replica = shop.query(query), postgres.query(query)

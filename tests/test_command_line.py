@@ -33,7 +33,10 @@ FAILING = {
     "ledger forget": ("ledger forget s --url jdbc:sqlite:{missing}", "DATABASE_UNREACHABLE"),
     "ledger set": ("ledger set s --epoch 1 --checkpoint x --url jdbc:sqlite:{missing}", "DATABASE_UNREACHABLE"),
     "demo": ("demo --database-url jdbc:oracle:x", "DATABASE_UNSUPPORTED"),
+    "replicate": ("replicate jdbc:postgresql://x jdbc:sqlite:x --tables public.*", "OPTION_REQUIRED"),
 }
+#: Commands without ``--json``.
+PLAIN = ("demo", "replicate")
 
 
 @pytest.mark.parametrize("command", FAILING)
@@ -47,7 +50,7 @@ def test_an_error_of_each_command_has_one_format(
     assert main(arguments) == 1
     shown = capsys.readouterr()
     assert (shown.out, shown.err.startswith(f"{condition}: ")) == ("", True), shown
-    if command != "demo":
+    if command not in PLAIN:
         assert main([*arguments, "--json"]) == 1
         shown = capsys.readouterr()
         error = json.loads(shown.out)["error"]
@@ -57,11 +60,11 @@ def test_an_error_of_each_command_has_one_format(
 @pytest.mark.parametrize("command", [*FAILING, "info"])
 def test_an_invalid_command_line_has_the_format_of_an_error(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = FAILING.get(command, (command, ""))[0].format(missing="x", place="y").split()
-    assert main([*line, "--colour", "hunter2", "--json"][: None if command != "demo" else -1]) == 2
+    assert main([*line, "--colour", "hunter2", "--json"][: None if command not in PLAIN else -1]) == 2
     shown = capsys.readouterr()
     assert "hunter2" not in shown.out + shown.err
     assert shown.err.startswith(f"OPTION_UNKNOWN: epochal {command} has no argument --colour.\n")
-    assert command == "demo" or json.loads(shown.out)["error"]["condition"] == "OPTION_UNKNOWN"
+    assert command in PLAIN or json.loads(shown.out)["error"]["condition"] == "OPTION_UNKNOWN"
 
 
 @pytest.mark.parametrize(

@@ -62,14 +62,14 @@ def test_the_second_program_of_the_readme_copies_an_api_into_postgres(
 
 
 @pytest.mark.slow
-def test_the_third_program_of_the_readme_makes_a_replica_of_a_table(postgres: Postgres, tmp_path: Path) -> None:
+def test_the_third_program_of_the_readme_makes_replicas_of_a_schema(postgres: Postgres, tmp_path: Path) -> None:
     shop = new_postgres(postgres.server, f"{postgres.schema}_shop")
     shop.execute("CREATE TABLE orders (id INT PRIMARY KEY, note TEXT)", "INSERT INTO orders VALUES (1, 'one')")
     places = {
         "jdbc:postgresql://127.0.0.1/shop": shop.url,
         "jdbc:postgresql://127.0.0.1/warehouse": postgres.url,
-        "public.orders": f"{shop.schema}.orders",
-        'Slot("orders")': f'Slot("{shop.schema}")',
+        "public.*": f"{shop.schema}.*",
+        'Slot("shop")': f'Slot("{shop.schema}")',
         'user="capture"': 'user="postgres"',
         'user="loader"': 'user="postgres"',
         "/data/checkpoints": str(tmp_path),

@@ -1,4 +1,4 @@
-"""``make demo-cdc``: PostgreSQL tables that change all the time, and replicas of them by ``epochal-cdc``.
+"""``make demo-cdc``: PostgreSQL tables that change all the time, and replicas of them by ``epochal.replicate``.
 
 The driver is killed with SIGKILL in the snapshot and in the stream, the server once. Then the tables are compared.
 """
@@ -29,7 +29,9 @@ JOURNAL = "1m"
 @contextmanager
 def driver(database: Postgres, directory: Path) -> Iterator[Program]:
     """Kills it with SIGKILL at the end of the block."""
-    program = job(database, directory, rows=10_000, max_journal_bytes=JOURNAL)
+    program = job(
+        database, directory, rows=10_000, max_journal_bytes=JOURNAL, target=database.url, together=True, cuts=True
+    )
     try:
         yield program
     finally:

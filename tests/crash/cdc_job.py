@@ -3,8 +3,8 @@
 The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each with an empty replica,
 ``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``keys`` of tables whose key is not ``id``,
 ``max_journal_bytes``, ``memory`` of the driver, ``target``, the URL of another database, where the replicas are
-created, and ``drivers``, a class path. Streams until it is killed; prints ``started``, and ``ended`` with the reason if
-a query ends.
+created, ``together``, for one query of all tables, ``cuts``, for its batches to be limited, and ``drivers``, a class
+path. Streams until it is killed; prints ``started``, and ``ended`` with the reason if a query ends.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from epochal import Limits, cdc, jdbc
 from epochal.tools.watch.state import failure
 
 
+def slot(settings: dict[str, Any], name: str) -> cdc.Slot:
+    return cdc.Slot(name, heartbeat="1s", max_journal_bytes=settings.get("max_journal_bytes"))
+
+
 def replica(spark: SparkSession, settings: dict[str, Any], table: str) -> StreamingQuery:
     changes = epochal.read.cdc(
         spark,
         settings["url"],
         table=f"{settings['schema']}.{table}",
         user=settings["user"],
-        slot=cdc.Slot(f"{settings['schema']}_{table}", heartbeat="1s"),
+        slot=slot(settings, f"{settings['schema']}_{table}"),
         limits=Limits(rows=settings["rows"]),
-        max_journal_bytes=settings.get("max_journal_bytes"),
     )
     target = settings.get("target")
     return epochal.write.jdbc(
@@ -50,6 +53,23 @@ def replica(spark: SparkSession, settings: dict[str, Any], table: str) -> Stream
     )
 
 
+def replicas(spark: SparkSession, settings: dict[str, Any]) -> StreamingQuery:
+    return epochal.replicate(
+        spark,
+        settings["url"],
+        settings["target"],
+        tables=[f"{settings['schema']}.{table}" for table in settings["tables"]],
+        into="{table}_replica",
+        user=settings["user"],
+        target_user=settings["user"] if "postgresql" in settings["target"] else None,
+        slot=slot(settings, settings["schema"]),
+        checkpoint=f"{settings['checkpoints']}/all",
+        limits=Limits(rows=settings["rows"]) if settings.get("cuts") else None,
+        sink_id="all",
+        trigger="50 milliseconds",
+    )
+
+
 def main() -> None:
     settings: dict[str, Any] = json.loads(sys.stdin.readline())
     conf = {
@@ -61,7 +81,10 @@ def main() -> None:
     }
     spark = epochal.configure(SparkSession.builder.config(map=QUICK | conf)).getOrCreate()
     threading.Thread(target=end_with_the_test, daemon=True).start()
-    queries = [replica(spark, settings, table) for table in settings["tables"]]
+    if settings.get("together"):
+        queries = [replicas(spark, settings)]
+    else:
+        queries = [replica(spark, settings, table) for table in settings["tables"]]
     print("started", flush=True)
     while all(query.isActive for query in queries):
         time.sleep(0.2)

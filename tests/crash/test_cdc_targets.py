@@ -1,5 +1,6 @@
-"""Replicas in SQLite, MariaDB and MySQL of a PostgreSQL table that changes all the time; the driver is killed with
-SIGKILL at steps of the sink and at random moments. Afterwards the rows are equal.
+"""Replicas in other databases of a PostgreSQL table, or of several by one query, that change all the time; the driver
+is killed with SIGKILL at steps of the sink and at random moments. Afterwards the rows are equal. Of several, a reader
+sees only states that the source had.
 
 ``EPOCHAL_CRASH=full`` kills it 20 times for each database, otherwise twice; ``EPOCHAL_CDC_KILLS`` sets the number.
 """
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +21,7 @@ import pytest
 from crash import replica
 from crash.replica import Writer, job, runs
 from support import mysql
-from support.databases import Sqlite, new_postgres
+from support.databases import Postgres, Sqlite, new_postgres
 from support.places import ROOT
 from support.postgres import server
 from support.programs import Program
@@ -32,7 +34,10 @@ ACCOUNTS = 500
 LAST = 1_000_000
 SEED = kill_seed()
 STEPS = ("task.after-commit", "rows.loaded", "ledger.written", "commit.before", "commit.after", "journal.removed")
-COLUMNS = "id, balance, document"
+COLUMNS = {"accounts": "id, balance, document", "history": "id, account, delta"}
+#: Two tables between which amounts are moved, so that their sum stays.
+MOVED = {"here": "id INT PRIMARY KEY, amount INT NOT NULL", "there": "id INT PRIMARY KEY, amount INT NOT NULL"}
+SUM = "SELECT (SELECT sum(amount) FROM here_replica) + (SELECT sum(amount) FROM there_replica)"
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(900 + 60 * KILLS)]
 
@@ -49,8 +54,47 @@ class Place:
     rows: Callable[[str], list[str]]
 
 
+class Thread(threading.Thread):
+    """Repeats a function until it is stopped.
+
+    Attributes:
+        failure: the error that has ended it.
+    """
+
+    def __init__(self, step: Callable[[], object], pause: float) -> None:
+        super().__init__(daemon=True)
+        self._step, self._pause, self._stopped = step, pause, threading.Event()
+        self.failure: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            while not self._stopped.wait(self._pause):
+                self._step()
+        except BaseException as error:
+            self.failure = error
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join(60)
+        if self.failure is not None:
+            raise self.failure
+
+
+def move(database: Postgres, draw: random.Random) -> None:
+    """Moves amounts of some rows, in one transaction."""
+    first, amount = draw.randrange(200), draw.randrange(1, 9)
+    keys = f"WHERE id BETWEEN {first} AND {first + draw.choice([1, 100])}"
+    database.execute(
+        f"UPDATE here SET amount = amount - {amount} {keys}", f"UPDATE there SET amount = amount + {amount} {keys}"
+    )
+
+
 @contextmanager
-def place_of(kind: str, directory: Path) -> Iterator[Place]:
+def place_of(kind: str, directory: Path, source: Postgres) -> Iterator[Place]:
+    if kind == "postgres":
+        yield Place(source.url, lambda sql: ["\t".join(map(str, row)) for row in source.query(sql)])
+        return
     if kind == "sqlite":
         database = Sqlite(directory / "replica.db")
         yield Place(database.url, lambda sql: ["\t".join(map(str, row)) for row in database.query(sql)])
@@ -65,12 +109,29 @@ def place_of(kind: str, directory: Path) -> Iterator[Place]:
 
 @pytest.mark.parametrize("kind", ["sqlite", "mariadb", "mysql"])
 def test_a_replica_in_another_database_is_equal_after_kills(kind: str, tmp_path: Path) -> None:
+    copy_with_kills(kind, ["accounts"], tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["postgres", "sqlite", "mariadb", "mysql"])
+def test_replicas_by_one_query_are_equal_after_kills(kind: str, tmp_path: Path) -> None:
+    copy_with_kills(kind, ["accounts", "history", "here", "there"], tmp_path)
+
+
+def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
     print(f"\nEPOCHAL_KILL_SEED={SEED}")
     draw = random.Random(SEED)
     drivers = ":".join(str(jar) for jar in sorted((ROOT / "build" / "drivers").glob("m*-*.jar")))
-    with server() as running, place_of(kind, tmp_path) as place:
-        database = new_postgres(running.dsn, "shop")
+    together = len(tables) > 1
+    with ExitStack() as stack:
+        database = new_postgres(stack.enter_context(server()).dsn, "shop")
+        place = stack.enter_context(place_of(kind, directory, database))
         replica.create(database, ACCOUNTS)
+        for table, columns in MOVED.items():
+            database.execute(
+                f"CREATE TABLE {table} ({columns})", f"INSERT INTO {table} SELECT i, 100 FROM generate_series(1, 300) i"
+            )
+        mover = Thread(lambda: move(database, draw), 0.03)
+        seen: set[str] = set()
         writer = Writer(database, draw, ACCOUNTS, pause=0.02)
 
         def has_arrived(key: int) -> bool:
@@ -81,7 +142,7 @@ def test_a_replica_in_another_database_is_equal_after_kills(kind: str, tmp_path:
                 return False
 
         def copy(jvm: str, until_done: Callable[[Program], object]) -> None:
-            program = job(database, tmp_path, jvm, tables=["accounts"], target=place.url, drivers=drivers)
+            program = job(database, directory, jvm, tables=tables, target=place.url, drivers=drivers, together=together)
             try:
                 until_done(program)
             finally:
@@ -107,6 +168,7 @@ def test_a_replica_in_another_database_is_equal_after_kills(kind: str, tmp_path:
             # The first may be a row of the snapshot.
             copy("", arrive(LAST - 2, LAST - 1))
             writer.keeps_documents = True
+            reader = Thread(lambda: seen.update(place.rows(SUM)) if together else None, 0.05)
             for kill in range(KILLS):
                 if kill % 3 == 1:
                     copy("", at_random)
@@ -115,12 +177,17 @@ def test_a_replica_in_another_database_is_equal_after_kills(kind: str, tmp_path:
                     copy(f"-Depochal.failpoints={step}", ends_at(step))
         finally:
             writer.stop()
+            mover.stop()
 
         copy("", arrive(LAST))
-        rows = ["\t".join(map(str, row)) for row in database.query(f"SELECT {COLUMNS} FROM accounts ORDER BY id")]
-        copied = place.rows(f"SELECT {COLUMNS} FROM accounts_replica ORDER BY id")
-        assert len(rows) > 100
-        assert [row[:40] for row in copied if row not in set(rows)] == []
-        assert copied == rows
-        database.drop_slot(f"{database.schema}_accounts")
-        print(f"{KILLS} kills, {writer.transactions} transactions, {len(rows)} rows equal")
+        reader.stop()
+        for table in tables:
+            columns = COLUMNS.get(table, "id, amount")
+            rows = ["\t".join(map(str, row)) for row in database.query(f"SELECT {columns} FROM {table} ORDER BY id")]
+            copied = place.rows(f"SELECT {columns} FROM {table}_replica ORDER BY id")
+            assert len(rows) > 100
+            assert [row[:40] for row in copied if row not in set(rows)] == []
+            assert copied == rows
+            print(f"{KILLS} kills, {writer.transactions} transactions, {len(rows)} rows of {table} equal")
+        assert seen == ({"60000"} if together else set())
+        database.drop_slot(database.schema if together else f"{database.schema}_accounts")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from epochal import _errors, _hooks, cdc, errors, ingest, jdbc, read, rest, write
 from epochal._errors import *
 from epochal._lazy import attributes
+from epochal._replicate import replicate
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
@@ -62,6 +63,7 @@ __all__ = [
     "ledger",
     "queries",
     "read",
+    "replicate",
     "rest",
     "stop_all",
     "testing",

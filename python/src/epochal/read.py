@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from epochal._declarations import CDC, CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, REST
 from epochal._load import load, load_table
-from epochal._options import Location, OptionValue, Size, text
+from epochal._options import Location, OptionValue, text
 from epochal._values.auth import AnyAuth
-from epochal._values.cdc import OnSchemaChange, OnTruncate, Slot
+from epochal._values.cdc import OnSchemaChange, OnTruncate, RowShape, Slot
 from epochal._values.each import Each
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
@@ -41,6 +41,7 @@ def cdc(
     user: str | None = None,
     password: Secret | str | None = None,
     slot: Slot | None = None,
+    rows: RowShape | None = None,
     starting_offset: str | None = None,
     preimages: bool | None = None,
     on_truncate: OnTruncate | None = None,
@@ -49,7 +50,6 @@ def cdc(
     connection: Connection | None = None,
     limits: Limits | None = None,
     retry: Retry | None = None,
-    max_journal_bytes: Size | None = None,
     num_partitions: int | None = None,
     fail_on_data_loss: bool | None = None,
     source_id: str | None = None,
@@ -64,7 +64,8 @@ def cdc(
     commit order) and ``_commit_timestamp TIMESTAMP``.
 
     Of several tables: ``_table STRING`` (such as ``"public.orders"``), ``before STRING`` and ``after STRING`` (JSON of
-    the row), then the same columns from ``_unchanged_columns`` on.
+    the row), or with ``rows="typed"`` a STRUCT column of its name for each table (NULL in the rows of others),
+    then the same columns from ``_unchanged_columns`` on.
 
     >>> from epochal import cdc
     >>> changes = epochal.read.cdc(  # doctest: +SKIP
@@ -78,9 +79,10 @@ def cdc(
         user: a role with REPLICATION that may SELECT from the table.
         slot: the replication slot and the publication; unset, a slot is created whose name follows from the table and
             the checkpoint.
+        rows: of several tables, ``"json"`` (the default) or ``"typed"``.
         preimages: whether an update also delivers the row before it; needs REPLICA IDENTITY FULL. Of several tables:
             whether ``before`` must be the whole row.
-        schema: a part of the columns; any column can be read as STRING. Not with several tables.
+        schema: a part of the columns; any column can be read as STRING. Not with JSON of several tables.
         connection: properties for the driver; ``driver``, ``max_connections`` and ``lock_timeout`` do not apply.
 
     Raises:

@@ -10,6 +10,7 @@ from epochal._options import Duration, Size
 from epochal._values.value import Value, of, option
 
 OnTruncate = Literal["fail", "emit", "ignore"]
+RowShape = Literal["json", "typed"]
 OnSchemaChange = Literal["fail", "adopt"]
 
 
@@ -24,3 +25,4 @@ class Slot(Value):
     operations: Sequence[str] | None = option("operations")
     accept_change: str | None = option("acceptChange")
     max_lag: Size | None = option("maxSlotLag")
+    max_journal_bytes: Size | None = option("maxJournalBytes")

@@ -20,9 +20,11 @@ TransportKind = Literal["auto", "inline", "staged", "prepared"]
 class Append(Value, mode="append"):
     """Appends rows. This is the default."""
 
+    table_column: str | None = option("tableColumn")
 
-class Keyed(Value):
-    """Base class of modes in which a row replaces the rows with the same key."""
+
+class Upsert(Value, mode="upsert"):
+    """Rows replace the rows with the same key."""
 
     key_columns: Sequence[str] = field(metadata=of("keyColumns"))
     order_column: str | None = option("orderColumn")
@@ -30,14 +32,20 @@ class Keyed(Value):
     key_comparison: KeyComparison | None = option("keyComparison")
 
 
-class Upsert(Keyed, mode="upsert"):
-    """Rows replace the rows with the same key."""
+class Changes(Value, mode="changes"):
+    """Rows replace or delete the rows with the same key, so that the table is a replica, or several are.
 
+    >>> Changes(table_column="_table")
+    jdbc.Changes(table_column='_table')
+    """
 
-class Changes(Keyed, mode="changes"):
-    """Rows replace or delete the rows with the same key, so that the table is a replica."""
-
+    key_columns: Sequence[str] | None = option("keyColumns")
+    order_column: str | None = option("orderColumn")
+    update_columns: Sequence[str] | None = option("updateColumns")
+    key_comparison: KeyComparison | None = option("keyComparison")
     op_column: str | None = option("opColumn")
+    table_column: str | None = option("tableColumn")
+    history_table: str | None = option("historyTable", TABLE)
 
 
 class Columns(Value):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from epochal._version import VERSION
 from epochal.errors import ConfigurationError
-from epochal.tools.cli import cdc, checkpoint, info, ledger, probe, shared
+from epochal.tools.cli import cdc, checkpoint, info, ledger, probe, replicate, shared
 
 
 def parser() -> shared.Parser:
@@ -26,6 +26,7 @@ def parser() -> shared.Parser:
     shared.command(commands, "info", "show installed and missing dependencies", _info)
     probe.add(commands)
     cdc.add(commands)
+    replicate.add(commands)
     checkpoint.add(commands)
     ledger.add(commands)
     return parser

@@ -222,8 +222,8 @@ def password(options: argparse.Namespace) -> Secret | None:
     return Secret.env(variable) if variable else None
 
 
-def session() -> SparkSession:
-    """A small local session.
+def session(cores: str = "1") -> SparkSession:
+    """A local session, by default a small one.
 
     Raises:
         ConfigurationError: a dependency is missing (``DEPENDENCY_MISSING``).
@@ -233,7 +233,9 @@ def session() -> SparkSession:
 
         from epochal._session import configure
 
-        return configure(SparkSession.builder.master("local[1]").appName("epochal").config(map=_QUICK)).getOrCreate()
+        return configure(
+            SparkSession.builder.master(f"local[{cores}]").appName("epochal").config(map=_QUICK)
+        ).getOrCreate()
     except Exception:
         info.require()
         raise

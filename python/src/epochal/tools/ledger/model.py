@@ -131,8 +131,12 @@ class DatabaseLedger:
         raise sink_not_found(self.place, sink_id, [row.sink_id for row in self.rows])
 
     def find(self, query_id: str | None) -> LedgerRow | None:
-        """The row of a query; None if there is none. Of several rows, which only manual edits create, the latest."""
+        """The row of a query; None if there is none. Of several rows, which only manual edits create, the latest.
+
+        The rows that a sink of several tables has for each of them do not count.
+        """
         matches = [row for row in self.rows if row.query_id == query_id]
+        matches = [row for row in matches if not any(row.sink_id.startswith(f"{one.sink_id}/") for one in matches)]
         return max(matches, key=lambda row: row.updated_at, default=None)
 
     def to_dict(self) -> dict[str, Any]:

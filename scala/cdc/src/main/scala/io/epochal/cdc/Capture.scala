@@ -194,7 +194,7 @@ final private[cdc] class Capture(
   }
 
   private def read(stream: SlotStream): Unit = {
-    val rules = new ChangeRules(options.preimages && !options.tables.isSeveral, options.onTruncate)
+    val rules = new ChangeRules(options.preimages && options.rows != RowShape.Json, options.onTruncate)
     val intake = new ChangeIntake(state, rules, snapshots.view(state), origin.slot, server.place)
     var flushTime, beatTime = System.nanoTime()
     var pause = 1L

@@ -2,12 +2,14 @@ package io.epochal.cdc
 
 import java.sql.Connection
 
+import org.slf4j.{Logger, LoggerFactory}
+
 import io.epochal.cdc.change.{CapturedTable, ChangeState}
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.slot._
 import io.epochal.cdc.value.{CatalogColumns, TypeText}
-import io.epochal.core.error.EpochalException
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{PostgresType, Sql}
 
@@ -32,15 +34,30 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
     names = names.copy(byOid = if (storedNames.isEmpty) plannedTables.toMap else storedNames)
     plannedTables.foreach { case (oid, name) => add(oid, name) }
     if (tables.schemas.isEmpty) names.omission(plannedTables).foreach(throw _)
+    else if (!tables.isGeneric)
+      names.byOid.filterNot { case (oid, _) => tables.byOid(oid).nonEmpty }.values.foreach { name =>
+        CapturedTables.log.warn(
+          s"${options.source}: $name was dropped or left out: no more changes of it are delivered")
+      }
     watch.foreach(_.open(connection, origin, state, names.byOid.keys))
-    for (before <- state.definitions.get(tables.only.facts.oid.toInt) if options.adoptsSchema) {
-      val columns = tables.only.columns.map(_.name).filter(name => tables.chosen.forall(_(name)))
+    if (tables.rows == RowShape.Typed) newTables(state).foreach { table =>
+      server.sql(UnloggedValues.refusal(_, table.facts, table.columns.map(_.name))).foreach(throw _)
+    }
+    for (table <- tables.all; before <- state.definitions.get(table.facts.oid.toInt) if options.adoptsSchema) {
+      val columns = table.columns.map(_.name).filter(tables.isChosen(table.facts.oid, _))
       val newColumns = columns.diff(before.columns.map(_.name))
-      def inLog = watch.toSeq.flatMap(_.loggedColumns(connection, origin, tables.only.facts.oid))
+      def inLog = watch.toSeq.flatMap(_.loggedColumns(connection, origin, table.facts.oid))
       val suspects = if (newColumns.isEmpty) newColumns else newColumns.diff(inLog)
       // It may read the whole table.
-      if (suspects.nonEmpty) server.sql(UnloggedValues.refusal(_, tables.only.facts, suspects)).foreach(throw _)
+      if (suspects.nonEmpty) server.sql(UnloggedValues.refusal(_, table.facts, suspects)).foreach(throw _)
     }
+  }
+
+  /** Tables added since the first start that have had no change yet: their first definition in the log may lack columns that the query
+    * reads.
+    */
+  private def newTables(state: ChangeState): Seq[CdcTable] = tables.all.filterNot { table =>
+    state.definitions.contains(table.facts.oid.toInt) || origin.tables.exists(_._2 == table.facts.oid)
   }
 
   private def add(oid: Long, name: String): Unit = {
@@ -62,15 +79,25 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
       names.byOid.contains(oid) ||
         (if (tables.isSeveral) tables.takes(relation.schema, relation.table)
          else relation.name == tables.only.facts.name)
-    Option.when(isCaptured) {
+    if (!isCaptured) None
+    else if (tables.rows == RowShape.Typed && tables.byOid(oid).isEmpty) {
+      if (server.look(ServerFacts.tables(_, sql"c.oid = $oid")).nonEmpty) throw isNew(relation.name)
+      None
+    } else {
       add(oid, relation.name)
-      if (tables.isSeveral) generic(oid, relation, before)
+      if (tables.isGeneric) Some(generic(oid, relation, before))
       else {
-        new DefinitionCheck(options, server, tables.only, watch).check(relation, before, origin.publication)
-        CapturedTable(relation, tables.only.facts.primaryKey)
+        val plannedTable = tables.byOid(oid).getOrElse(tables.only)
+        new DefinitionCheck(options, server, plannedTable, watch).check(relation, before, origin.publication)
+        Some(CapturedTable(relation, plannedTable.facts.primaryKey))
       }
     }
   }
+
+  /** The error for a table that was created while the query runs. */
+  private def isNew(name: String): EpochalException = Conditions.TablesChanged.withHint(
+    s"No reload is needed: run the program again, or repeat the read before you start the query. A DataFrame that was made earlier has no column for $name.")(
+    "change" -> s"$name was created")
 
   /** Accepts any definition, since a generic row names its columns. */
   private def generic(oid: Long, relation: Relation, before: Option[Relation]): CapturedTable = {
@@ -106,4 +133,8 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
       .map(end -> _)
       .orElse(watch.flatMap(_.look(connection, origin, names.byOid.keys, truncatedTables)))
   }
+}
+
+private object CapturedTables {
+  val log: Logger = LoggerFactory.getLogger(classOf[CapturedTables])
 }

@@ -55,7 +55,8 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
 
   /** Whether the query reads a column of a table. */
   def reads(table: Long, column: String): Boolean =
-    tables.chosen.fold(acceptedFacts.exists(_.of("column", table).exists(_.name == column)))(_.contains(column))
+    if (tables.chosen.nonEmpty) tables.isChosen(table, column)
+    else acceptedFacts.exists(_.of("column", table).exists(_.name == column))
 
   /** The columns of a table all of whose values are in the log since they were added. */
   def loggedColumns(connection: Connection, origin: CdcOrigin, table: Long): Set[String] =
@@ -104,7 +105,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
           .map(_.id)
         val ignoresRemoval = options.onTruncate == OnTruncate.Ignore
         val changes =
-          new CatalogChanges(before, now, tables.chosen, tables.isSeveral, ignoresRemoval, rewritten.toSet).all
+          new CatalogChanges(before, now, tables.isChosen, tables.isGeneric, ignoresRemoval, rewritten.toSet).all
         refusal(origin, changes).map(end -> _).orElse {
           accept(now)
           None
@@ -136,9 +137,11 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
   }
 
   /** A column that is younger than the query is not read. */
-  private def isRead(column: Fact): Boolean = tables.isSeveral || tables.chosen.fold(
-    tables.only.columns.exists(_.name == column.name) ||
-      acceptedFacts.exists(_.of("column", column.subject).exists(_.id == column.id)))(_.contains(column.name))
+  private def isRead(column: Fact): Boolean = tables.isGeneric ||
+    (if (tables.chosen.nonEmpty) tables.isChosen(column.subject, column.name)
+     else
+       tables.byOid(column.subject).exists(_.columns.exists(_.name == column.name)) ||
+       acceptedFacts.exists(_.of("column", column.subject).exists(_.id == column.id)))
 
   private def accept(facts: CatalogFacts): Unit = {
     acceptedFacts = Some(facts)

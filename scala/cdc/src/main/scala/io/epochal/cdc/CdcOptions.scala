@@ -23,6 +23,7 @@ import io.epochal.kit.source.ReadLimits
 final case class CdcOptions private[cdc] (
     connection: ConnectionSettings,
     tables: TableSelection,
+    rows: RowShape,
     slot: Option[String],
     createsSlot: Boolean,
     publication: Option[String],
@@ -72,7 +73,9 @@ object CdcOptions extends OptionList {
   val Url = option("url", OptionType.string, sample = Some("jdbc:postgresql://127.0.0.1/shop"), required = true)(
     "JDBC URL of the server itself, not of a pooler: jdbc:postgresql:.")
   val DbTable = option("dbtable", TableSelection.Type, sample = Some("public.orders"), required = true)(
-    "Table to capture, also a partitioned one. Several, as public.orders,public.items or public.*: rows are generic, with JSON.")
+    "Table to capture, also a partitioned one. Several, as public.orders,public.items or public.*: the option rows sets their form.")
+  val Rows = option("rows", OptionType.choice(Seq[RowShape](RowShape.Json, RowShape.Typed))(_.name))(
+    "Rows of several tables: json (before and after a change), or typed, a STRUCT column for each table. Unset: json for several tables; for one table, its own columns.")
   ConnectionOptions.Login.foreach(also(_))
   also(ConnectionOptions.Properties): Unit
   val Slot = option("slot", slotName, sample = Some("orders"))(
@@ -118,9 +121,10 @@ object CdcOptions extends OptionList {
         DriverRisks.scheme(values(Url)) == "postgresql",
         (),
         group.invalid(Url, io.epochal.kit.database.JdbcUrl.shown(values(Url)), "a URL of PostgreSQL"))
-      _ <- values.consistent(!(values(DbTable).isSeveral && values.isSet(SchemaChange)))(
-        s"several tables in {option:dbtable}, and ${SchemaChange.reference}",
-        s"Leave ${SchemaChange.reference} out: a generic row has the columns that its table had at that time.")
+      rows = values.get(Rows).getOrElse(if (values(DbTable).isSeveral) RowShape.Json else RowShape.OfTable)
+      _ <- values.consistent(rows != RowShape.Json || !values.isSet(SchemaChange))(
+        s"rows as JSON, and ${SchemaChange.reference}",
+        s"JSON has the columns that its table had at that time: leave ${SchemaChange.reference} out, or set {option:rows=typed}.")
       unknown = values(Operations).diff(PublicationFacts.Operations)
       _ <- Either.cond(
         unknown.isEmpty,
@@ -130,6 +134,7 @@ object CdcOptions extends OptionList {
     } yield CdcOptions(
       connection,
       values(DbTable),
+      rows,
       values.get(Slot),
       values(CreateSlot),
       values.get(Publication),

@@ -16,6 +16,8 @@ package io.epochal.cdc
   *   of whole schemas, if the publication has their new tables: the first transaction number that had not begun when changes began
   * @param isWatched
   *   whether the checkpoint has the state of the server's catalog; false in one of an older release
+  * @param rows
+  *   of several tables
   */
 final private[cdc] case class CdcOrigin(
     slot: String,
@@ -27,4 +29,5 @@ final private[cdc] case class CdcOrigin(
     tables: Map[String, Long] = Map.empty,
     newTables: Option[Long] = None,
     table: Option[(String, Long)] = None,
-    isWatched: Boolean = false)
+    isWatched: Boolean = false,
+    rows: RowShape = RowShape.Json)

@@ -18,7 +18,7 @@ import io.epochal.kit.source.{InitialOffset, Source, SourceProvider, SourceScan,
   *   - [[CdcSource]] (driver): the journal of a stream; [[Capture]] fills it from the slot
   *   - [[CdcReader]] (executor): converts changes to rows
   *
-  * Columns: those of the table, then [[CdcProvider.Own]]. Of several tables: [[CdcProvider.GenericRow]].
+  * Columns: those of the table, then [[CdcProvider.Own]]. Of several tables: [[CdcProvider.GenericRow]] or [[TypedRow]].
   */
 final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
 
@@ -28,26 +28,37 @@ final class CdcProvider extends SourceProvider[CdcOptions](CdcOptions.group) {
   private var recentTables = Option.empty[(CdcOptions, CdcTables)]
 
   override protected def schema(options: CdcOptions): StructType =
-    if (options.tables.isSeveral) CdcProvider.GenericRow
+    if (options.rows == RowShape.Json) CdcProvider.GenericRow
     else {
       val tables = CdcTables.find(options)
       recentTables = Some(options -> tables)
-      val CdcTable(table, columns) = tables.only
-      CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
+      if (tables.isSeveral) TypedRow.schema(tables)
+      else {
+        val CdcTable(table, columns) = tables.only
+        CdcProvider.withOwn(table.name, ValueReader.schema(table.name, columns))
+      }
     }
 
   override protected def table(schema: StructType, options: CdcOptions): Table = {
-    if (options.tables.isSeveral) requireSchema(CdcProvider.GenericRow, schema)
-    val declaredColumns = schema.filterNot(CdcProvider.isOwn).map(_.name).toSet
+    if (options.rows == RowShape.Json) requireSchema(CdcProvider.GenericRow, schema)
     // Else the schema was declared.
     val tables = recentTables.collect { case (`options`, tables) => tables }.getOrElse {
       val tables = CdcTables.find(options)
-      if (tables.isSeveral) tables else tables.copy(chosen = Some(declaredColumns))
+      tables.rows match {
+        case RowShape.Json => tables
+        case RowShape.OfTable =>
+          val columns = schema.filterNot(CdcProvider.isOwn).map(_.name).toSet
+          tables.copy(chosen = Some(Map(tables.only.facts.oid -> columns)))
+        case RowShape.Typed => tables.copy(chosen = Some(TypedRow.chosenColumns(tables, schema)))
+      }
     }
     recentTables = None
     new ServerCheck(options, options.server, tables).requireReady()
-    val (columns, binary) =
-      if (options.tables.isSeveral) schema -> false else CdcProvider.select(tables.only, schema, options.preimages)
+    val (columns, binary) = options.rows match {
+      case RowShape.Json    => schema -> false
+      case RowShape.OfTable => CdcProvider.select(tables.only, schema, options.preimages)
+      case RowShape.Typed   => TypedRow.select(tables, schema, options.preimages) -> false
+    }
     new SourceTable(
       CdcOptions.Format,
       columns,
@@ -99,10 +110,11 @@ final private class CdcScan(
     val threads = spark.defaultParallelism
     val watch = new CatalogWatch(options, tables, store.below("catalog"))
     val plan = CapturePlan(options, options.server, tables, binary, threads, Some(watch))
-    val columns = tables.all.flatMap(_.columns)
-    // Of several tables, only the types matter.
-    val taskColumns = if (tables.isSeveral) columns.distinctBy(_.kind.oid) else columns
-    new CdcSource(plan, new CdcReaderFactory(options, taskColumns, schema, store), threads)
+    // Of generic rows, only the types matter.
+    val columns =
+      if (tables.isGeneric) Map("" -> tables.all.flatMap(_.columns).distinctBy(_.kind.oid))
+      else tables.all.map(table => table.facts.name -> table.columns).toMap
+    new CdcSource(plan, new CdcReaderFactory(options, columns, schema, store), threads)
   }
 
   /** The options of a stream that begins where a range does. */
@@ -158,10 +170,19 @@ private[cdc] object CdcProvider {
     StructType(columns ++ Own)
   }
 
-  /** The columns of one table, and whether they can be read in binary form. */
+  /** The columns of one table and of its changes, and whether they can be read in binary form. */
   def select(of: CdcTable, schema: StructType, preimages: Boolean): (StructType, Boolean) = {
+    val (columns, binary) = markColumns(of, StructType(schema.filterNot(isOwn)), preimages)
+    withOwn(of.facts.name, columns) -> binary
+  }
+
+  /** The columns of one table, marked for replicas, and whether they can be read in binary form.
+    *
+    * @throws EpochalException
+    *   COLUMN_MISSING
+    */
+  def markColumns(of: CdcTable, chosenColumns: StructType, preimages: Boolean): (StructType, Boolean) = {
     val CdcTable(table, columns) = of
-    val chosenColumns = StructType(schema.filterNot(isOwn))
     val absent = chosenColumns.fieldNames.filterNot(name => columns.exists(_.name == name))
     if (absent.nonEmpty)
       throw Conditions.ColumnMissing(
@@ -175,7 +196,7 @@ private[cdc] object CdcProvider {
       val isSent = isSmall || table.identity == "f" || table.followed.contains(field.name)
       SourceColumn(field.name, column.kind.cast, column.modifier, table.notNull(field.name), isSent).mark(field)
     }
-    withOwn(table.name, ReplicaKey.mark(StructType(markedColumns), table.sql, table.followed, preimages)) ->
+    ReplicaKey.mark(StructType(markedColumns), table.sql, table.id, table.followed, preimages) ->
       (new RowReader(table.name, columns, chosenColumns).hasBinary && TableKey.of(table, columns).forall(_.hasBinary))
   }
 }

@@ -31,15 +31,14 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     (place("_unchanged_columns"), place("_change_type"), place("_commit_version"), place("_commit_timestamp"))
 
   /** The columns that the query may take for sent with each update. */
-  private val sentColumns =
-    schema.filter(SourceColumn.of(_).exists(_.isSent)).map(field => UTF8String.fromString(field.name)).toSet
+  protected var sentColumns: Set[UTF8String] = CdcReader.sentColumns(schema)
 
   protected var buffer = new Array[Byte](64 << 10)
   private var in = ByteBuffer.wrap(buffer)
   private var length = 0
   private var left = 0
   private var read = -1L
-  private var definitions: IndexedSeq[Relation] = IndexedSeq.empty
+  protected var definitions: IndexedSeq[Relation] = IndexedSeq.empty
   private var parts: Iterator[Part] = Iterator.empty
   private var part: Part = _
 
@@ -93,7 +92,10 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     } else if (nextFrame()) next()
     else false
 
-  private def isWanted: Boolean = range.forall(_.contains(part.stored.transaction.lsn, rowOrdinal))
+  private def isWanted: Boolean = delivers && range.forall(_.contains(part.stored.transaction.lsn, rowOrdinal))
+
+  /** Whether the query has rows of the change's table. */
+  protected def delivers: Boolean = true
 
   private def nextFrame(): Boolean = frames.next(reserve) match {
     case None => false
@@ -238,4 +240,8 @@ private object CdcReader {
   val Truncate: UTF8String = UTF8String.fromString("truncate")
   val VersionLength = 27
   val Digits = "0123456789ABCDEF"
+
+  /** The columns of a table whose value each update has. */
+  def sentColumns(columns: StructType): Set[UTF8String] =
+    columns.filter(SourceColumn.of(_).exists(_.isSent)).map(field => UTF8String.fromString(field.name)).toSet
 }

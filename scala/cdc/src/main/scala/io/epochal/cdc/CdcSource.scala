@@ -8,6 +8,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.epochal.cdc.change.MarkerFiles
 import io.epochal.cdc.slot.ServerFacts
+import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Slice
 import io.epochal.core.journal.acknowledged.AcknowledgedJournal
 import io.epochal.kit.database.PostgresColumn
@@ -55,10 +56,14 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
     capture
   }
 
-  /** Refuses generic rows from a checkpoint of one table, and the reverse. */
-  private def requireRowsOf(origin: CdcOrigin): Unit =
+  /** Refuses rows of several tables from a checkpoint of one, and the reverse; and JSON from a journal that may have binary values. */
+  private def requireRowsOf(origin: CdcOrigin): Unit = {
     if (tables.isSeveral != origin.tables.nonEmpty)
       throw TableNames.error(s"it has ${if (tables.isSeveral) "one" else "several"}")
+    if (tables.isSeveral && tables.rows != origin.rows)
+      throw Conditions.TablesChanged
+        .withHint(s"Set {option:rows=${origin.rows.name}}.")("change" -> s"it has {option:rows=${origin.rows.name}}")
+  }
 
   override protected def end(journal: AcknowledgedJournal): Unit =
     target = Some(plan.server.sql(ServerFacts.end(_)))
@@ -106,12 +111,12 @@ private object CdcSource {
 
 /** Creates readers of changes. Serialized to the executors.
   *
-  * @param columns
-  *   of the table, as they were when the query was planned
+  * @param tables
+  *   the columns of each table by its name, as they were when the query was planned
   */
 final private[cdc] class CdcReaderFactory(
     options: CdcOptions,
-    columns: Seq[PostgresColumn],
+    tables: Map[String, Seq[PostgresColumn]],
     schema: StructType,
     override val store: HadoopFileStore)
     extends FeedRows {
@@ -121,9 +126,11 @@ final private[cdc] class CdcReaderFactory(
   /** The `_commit_version` of a stream's row. */
   def version(row: InternalRow): Any = row.toSeq(schema)(schema.fieldIndex("_commit_version"))
 
-  override def rows(slices: Iterator[Slice]): JournalRows =
-    if (options.tables.isSeveral) new GenericReader(frames(slices), columns, schema)
-    else new TypedReader(frames(slices), columns, schema)
+  override def rows(slices: Iterator[Slice]): JournalRows = options.rows match {
+    case RowShape.Json    => new GenericReader(frames(slices), tables.values.flatten.toSeq, schema)
+    case RowShape.Typed   => new TablesReader(frames(slices), tables, schema)
+    case RowShape.OfTable => new TypedReader(frames(slices), tables.head._2, schema)
+  }
 
   override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)
 }

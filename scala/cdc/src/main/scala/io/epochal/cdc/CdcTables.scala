@@ -2,7 +2,7 @@ package io.epochal.cdc
 
 import java.sql.Connection
 
-import io.epochal.cdc.slot.{CaptureServer, TableFacts}
+import io.epochal.cdc.slot.{CaptureServer, TableFacts, TableSelection}
 import io.epochal.cdc.value.CatalogColumns
 import io.epochal.core.error.Conditions
 import io.epochal.core.option.NameList
@@ -12,15 +12,24 @@ import io.epochal.core.option.NameList
   * @param schemas
   *   that are captured whole, with the tables that they get later
   * @param chosen
-  *   the columns of a schema that the user has declared; None: all
-  * @param isSeveral
-  *   whether rows are generic; else it is one table, with rows of its own columns
+  *   the columns of a schema that the user has declared, by the tables' OIDs; None: all
+  * @param rows
+  *   the rows that the query delivers
   */
 final private[cdc] case class CdcTables(
     all: Seq[CdcTable],
     schemas: Seq[String],
-    isSeveral: Boolean,
-    chosen: Option[Set[String]] = None) {
+    rows: RowShape,
+    chosen: Option[Map[Long, Set[String]]] = None) {
+
+  /** Whether it may be more than one table. */
+  def isSeveral: Boolean = rows.isSeveral
+
+  /** Whether rows are JSON, which names its columns. */
+  def isGeneric: Boolean = rows == RowShape.Json
+
+  /** Whether the query may read a column. */
+  def isChosen(table: Long, column: String): Boolean = chosen.forall(_.get(table).exists(_(column)))
 
   /** For messages. */
   def names: String = NameList.shown(all.map(_.facts.name))
@@ -29,9 +38,10 @@ final private[cdc] case class CdcTables(
 
   def byOid(oid: Long): Option[CdcTable] = all.find(_.facts.oid == oid)
 
-  /** Whether changes of a table of this name are delivered. */
+  /** Whether changes of a table of this name are delivered. Of a whole schema, the tables of a sink are left out. */
   def takes(schema: String, table: String): Boolean =
-    schemas.contains(schema) || all.exists(one => one.facts.schema == schema && one.facts.table == table)
+    schemas.contains(schema) && !TableSelection.OfSinks.r.unanchored.matches(table) || all.exists(one =>
+      one.facts.schema == schema && one.facts.table == table)
 }
 
 private[cdc] object CdcTables {
@@ -44,7 +54,7 @@ private[cdc] object CdcTables {
     val publication = options.publication.orElse(options.slot)
     def tablesOf(connection: Connection)(selection: (Seq[TableFacts], Seq[String])) = {
       val columns = CatalogColumns.of(connection, selection._1.map(_.oid), publication)
-      CdcTables(selection._1.map(table => CdcTable(table, columns(table.oid))), selection._2, options.tables.isSeveral)
+      CdcTables(selection._1.map(table => CdcTable(table, columns(table.oid))), selection._2, options.rows)
     }
     server.sql(connection => options.tables.find(connection).map(tablesOf(connection))) match {
       case Right(tables) => tables

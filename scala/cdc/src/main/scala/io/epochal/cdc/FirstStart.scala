@@ -52,7 +52,8 @@ final private[cdc] class FirstStart(plan: CapturePlan, checkpoint: String) {
         if (tables.schemas.isEmpty) None
         else NewTables.since(connection, facts.server, needs.publication, tables.schemas),
         Option.unless(tables.isSeveral)(tables.only.facts.name -> tables.only.facts.oid),
-        isWatched = watch.nonEmpty
+        isWatched = watch.nonEmpty,
+        rows = if (tables.isSeveral) tables.rows else RowShape.Json
       )
     }
   }

@@ -89,7 +89,8 @@ private object PostgresChangelog {
     "deduplicationmode",
     "computeupdates",
     "dbtable",
-    "preimages"
+    "preimages",
+    "rows"
   )
 
   private def rangeOf(range: ChangelogRange): CommitRange = range match {

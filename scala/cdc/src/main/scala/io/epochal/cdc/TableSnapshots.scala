@@ -49,7 +49,7 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
     val source = CopiedTable(
       number(of),
       table,
-      if (tables.isSeveral) relation.withTypes(TypeText.write(columns.map(column => Some(column.kind)))) else relation,
+      if (tables.isGeneric) relation.withTypes(TypeText.write(columns.map(column => Some(column.kind)))) else relation,
       columns.map(column =>
         if (binary) Sql.quoted(column.name) else TableKey.printed(Sql.quoted(column.name), column.kind)),
       binary,

@@ -7,7 +7,7 @@ import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.value.RowReader
 import io.epochal.core.error.Conditions
-import io.epochal.kit.database.PostgresColumn
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
 import io.epochal.kit.source.journal.Frames
 
 /** Rows with the columns of the table. */
@@ -20,16 +20,7 @@ final private class TypedReader(
   private val before = new Array[Any](schema.length)
   private var reader: RowReader = _
 
-  override protected def use(relation: Relation): Unit = {
-    val layout = relation.columns.map { column =>
-      catalog.find(one => one.name == column.name && TypedReader.isSame(one.kind.oid.toInt, column.typeOid)).getOrElse {
-        if (schema.fieldNames.contains(column.name))
-          throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
-        catalog.head.copy(name = column.name)
-      }
-    }
-    reader = new RowReader(relation.name, layout, schema)
-  }
+  override protected def use(relation: Relation): Unit = reader = TypedReader.rowReader(relation, catalog, schema)
 
   override protected def readOld(at: Int): Int = reader.tuple(buffer, at + 1, before)
 
@@ -41,7 +32,30 @@ final private class TypedReader(
 }
 
 private object TypedReader {
+
+  /** Stands for a column that is not read. */
+  private val Unread = PostgresColumn("", -1, PostgresType("text", -1, "text"))
   private val Texts = Set(RelationColumn.Text, RelationColumn.Varchar)
+
+  /** @param catalog
+    *   the table's columns as they were when the query was planned
+    * @param whole
+    *   the schema to declare for given columns of the table
+    */
+  def rowReader(
+      relation: Relation,
+      catalog: Seq[PostgresColumn],
+      schema: StructType,
+      whole: StructType => StructType = identity): RowReader = {
+    val layout = relation.columns.map { column =>
+      catalog.find(one => one.name == column.name && isSame(one.kind.oid.toInt, column.typeOid)).getOrElse {
+        if (schema.fieldNames.contains(column.name))
+          throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
+        catalog.headOption.getOrElse(Unread).copy(name = column.name)
+      }
+    }
+    new RowReader(relation.name, layout, schema, whole)
+  }
 
   /** Whether values of both types are read in the same way. */
   def isSame(one: Int, other: Int): Boolean = one == other || Texts(one) && Texts(other)

@@ -52,9 +52,12 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
     }
 
     /** The error of the next start. */
+    private def chosenOf(tables: CdcTables, chosen: Option[Set[String]]): CdcTables =
+      tables.copy(chosen = chosen.map(names => tables.all.map(_.facts.oid -> names).toMap))
+
     def look(accepted: Option[String] = None, chosen: Option[Set[String]] = None): Option[EpochalException] = {
       val watch =
-        new CatalogWatch(options.copy(acceptChange = accepted), CdcTables.find(options).copy(chosen = chosen), store)
+        new CatalogWatch(options.copy(acceptChange = accepted), chosenOf(CdcTables.find(options), chosen), store)
       watch.open(connection, origin, ChangeState.Empty, tables)
       pinned(watch.look(connection, origin, tables, Set.empty).map(_._2))
     }

@@ -74,13 +74,15 @@ final class CdcSourceSuite extends AnyFunSuite {
   private def taken(checkpoint: Path) = {
     val store = new InitialOffset(checkpoint.toString, new Configuration).beside("cdc")
     val plan = CapturePlan(options, server, tables, binary = false)
-    Using.resource(new CdcSource(plan, new CdcReaderFactory(options, Columns, new StructType, store), 1)) { source =>
-      val outcome = Try {
-        source.open(CdcPosition(0, origin), CdcPosition(3, origin))
-        assert(source.supply.partitions(CdcPosition(0, origin), CdcPosition(3, origin)).length == 1)
-        source.metrics(None)("confirmed")
-      }.toEither
-      outcome.left.map { case e: EpochalException => e.condition; case other => throw other }
+    Using.resource(
+      new CdcSource(plan, new CdcReaderFactory(options, Map("public.orders" -> Columns), new StructType, store), 1)) {
+      source =>
+        val outcome = Try {
+          source.open(CdcPosition(0, origin), CdcPosition(3, origin))
+          assert(source.supply.partitions(CdcPosition(0, origin), CdcPosition(3, origin)).length == 1)
+          source.metrics(None)("confirmed")
+        }.toEither
+        outcome.left.map { case e: EpochalException => e.condition; case other => throw other }
     }
   }
 }
@@ -89,7 +91,7 @@ private object CdcSourceSuite {
   private val Named = Set(Conditions.OffsetInvalid, Conditions.DataLoss)
 
   private val orders = facts(Orders.toLong, "orders", Columns.map(_.name))
-  private val tables = CdcTables(Seq(CdcTable(orders, Columns)), Nil, isSeveral = false)
+  private val tables = CdcTables(Seq(CdcTable(orders, Columns)), Nil, RowShape.OfTable)
   private val options = CdcOptions
     .read(Map("url" -> "jdbc:postgresql://127.0.0.1:1/none", "dbtable" -> "orders", "retry.maxAttempts" -> "1"))
     .fold(throw _, identity)

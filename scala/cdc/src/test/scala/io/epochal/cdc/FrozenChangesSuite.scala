@@ -35,7 +35,7 @@ final class FrozenChangesSuite extends CdcQueries {
       val isSeveral = end.origin.tables.nonEmpty
       val read = options(isSeveral)
       val schema = if (isSeveral) CdcProvider.GenericRow else CdcProvider.withOwn("orders", Orders)
-      val factory = new CdcReaderFactory(read, ScriptedServer.Columns, schema, store(copy))
+      val factory = new CdcReaderFactory(read, Map("public.orders" -> ScriptedServer.Columns), schema, store(copy))
       val plan = CapturePlan(read, read.server, tables(end.origin), binary = false)
       val first = end.copy(row = 0)
       val rows = Using.resource(new CdcSource(plan, factory, 1)) { source =>
@@ -134,7 +134,7 @@ private object FrozenChangesSuite {
     val all = named.map { case (name, oid) =>
       CdcTable(ScriptedServer.facts(oid, name.stripPrefix("public."), Nil), ScriptedServer.Columns)
     }
-    CdcTables(all, Nil, isSeveral = origin.tables.nonEmpty)
+    CdcTables(all, Nil, if (origin.tables.isEmpty) RowShape.OfTable else RowShape.Json)
   }
 
   def store(checkpoint: Path) = new InitialOffset(s"$checkpoint/sources/0", new Configuration).beside("cdc")

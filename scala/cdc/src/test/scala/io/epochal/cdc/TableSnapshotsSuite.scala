@@ -14,7 +14,7 @@ final class TableSnapshotsSuite extends AnyFunSuite {
     val options = CdcOptions
       .read(Map("url" -> "jdbc:postgresql://127.0.0.1:1/none", "dbtable" -> "public.*", "retry.maxAttempts" -> "1"))
       .fold(throw _, identity)
-    val tables = CdcTables(Seq(CdcTable(ReadyServer.orders, Nil)), Seq("public"), isSeveral = true)
+    val tables = CdcTables(Seq(CdcTable(ReadyServer.orders, Nil)), Seq("public"), RowShape.Json)
     val plan = CapturePlan(options, new CaptureServer(options.connection, options.retry), tables, binary = false)
     val origin = CdcOrigin("s", "s", "7", timeline = 1, start = 1, snapshot = true)
     val snapshot = SnapshotState(

@@ -12,9 +12,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.ledger.{LedgerRow, OnLedgerEmpty}
 import io.epochal.jdbc.commit.{JdbcTarget, LedgerClaim, LedgerTable, TargetTables}
-import io.epochal.jdbc.database.{BulkRun, Database, Dialect, Trust}
+import io.epochal.jdbc.database.{BoundTable, BulkRun, Database, Dialect, Trust}
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
+import io.epochal.jdbc.routing.QueryTables
 import io.epochal.jdbc.table.{DeadLetterTable, Interference, Privileges, TableCheck}
+import io.epochal.kit.record.ReplicaKey
 import io.epochal.kit.sink._
 import io.epochal.kit.spark.SinkEngine
 
@@ -33,32 +35,46 @@ final private[jdbc] class JdbcTable(
 
   /** Refuses options, tables, columns, types and keys that cannot work, and a login without the privileges. */
   def check(): Unit = {
-    val checks = new TableCheck(dialect, options, querySchema)
-    def checkNew(connection: Option[Connection]): Unit =
-      if (options.createTable) checks.bindNew(connection).fold(throw _, identity) else throw checks.missing(connection)
     dialect.check(options).fold(throw _, identity)
     checkTransport()
     options.deadLetterTable.foreach(name => DeadLetterTable.nameable(dialect, name.table.text).fold(throw _, identity))
+    val tables = JdbcTable.bindings(database, querySchema)
     val isMissing =
       if (database.isNew) {
-        checkNew(None)
+        tables.foreach { case (of, schema) => checkNew(of.options, schema, None) }
         true
-      } else database.inspect(check(_, checks, checkNew))
+      } else
+        database.inspect { connection =>
+          dialect.check(connection).fold(throw _, identity)
+          database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
+          val bounds = tables.map { case (of, schema) => check(connection, of, schema) }
+          if (options.tableColumn.nonEmpty) {
+            TargetTables.rule(database, tables.map(_._1.options.table), connection): Unit
+            if (bounds.exists(_.nonEmpty)) dialect.obstacle(connection, bounds.flatten).foreach(throw _)
+          }
+          bounds.contains(None)
+        }
     if (isMissing && engine.startsQuery) engine.atStart(this)
   }
 
-  /** Whether the table is missing. */
-  private def check(connection: Connection, checks: TableCheck, checkNew: Option[Connection] => Unit): Boolean = {
-    dialect.check(connection).fold(throw _, identity)
-    database.bulk.foreach(_.check(connection, append = !options.upsert).fold(throw _, identity))
+  private def checkNew(options: JdbcOptions, schema: StructType, connection: Option[Connection]): Unit = {
+    val checks = new TableCheck(dialect, options, schema)
+    if (options.createTable) checks.bindNew(connection).fold(throw _, identity) else throw checks.missing(connection)
+  }
+
+  /** The table; None: it is missing. */
+  private def check(connection: Connection, database: Database, schema: StructType): Option[BoundTable] = {
+    val options = database.options
+    val checks = new TableCheck(dialect, options, schema)
     val bound = dialect.catalog.find(connection, options.table).map { table =>
       val candidate = checks.check(table).fold(error => throw checks.refusal(connection, table)(error), identity)
       dialect.obstacle(connection, candidate, options).foreach(throw _)
+      requireOther(connection, candidate)
       options.deadLetterTable.foreach(
         new DeadLetterTable(dialect, _).find(connection, Trust(table.name, options.trustedOwners)))
       candidate
     }
-    if (bound.isEmpty) checkNew(Some(connection))
+    if (bound.isEmpty) checkNew(options, schema, Some(connection))
     val keepsLedger = engine.startsQuery
     Privileges.refusal(database, connection, bound, keepsLedger).foreach { error =>
       // Privileges on a ledger that is not trusted would not help.
@@ -67,8 +83,19 @@ final private[jdbc] class JdbcTable(
         LedgerTable.of(database, name).isComplete(connection): Unit
       throw error
     }
-    bound.isEmpty
+    bound
   }
+
+  /** Refuses the table that the changes come from: each write would be the next change. */
+  private def requireOther(connection: Connection, bound: BoundTable): Unit =
+    for (source <- ReplicaKey.table(bound.columns.map(_.field)); oid <- bound.table.target.oid) {
+      val server = dialect.server(connection)
+      if (source == s"${server.id}/${server.timeline.mkString}/${connection.getCatalog}/$oid")
+        throw JdbcOptions.unsupported(
+          s"write changes into ${bound.table.name}",
+          "it is the table that they come from",
+          "Give the replica another name, as replica_{table} for several tables, or write to another schema or database.")
+    }
 
   private def checkTransport(): Unit = {
     val choice = options.transport
@@ -94,6 +121,16 @@ final private[jdbc] class JdbcTable(
       JdbcProvider.otherRead(options.connection.url, options.table.toString, options.connection.driver))
 }
 
+private object JdbcTable {
+
+  /** The tables of a query, each with the columns that it gets. */
+  def bindings(database: Database, schema: StructType): Seq[(Database, StructType)] =
+    QueryTables.of(schema, database.options).fold(throw _, identity) match {
+      case None         => Seq(database -> schema)
+      case Some(tables) => tables.all.map(table => database.of(table.options) -> table.schema)
+    }
+}
+
 /** The table as a transactional sink: which writes it refuses, and how a run or a batch write gets its target. */
 final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink {
   private val options = database.options
@@ -116,6 +153,12 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
   override def refuses(how: WriteKind): Option[EpochalException] =
     if (how.outputMode.contains(OutputMode.Update) && !options.upsert)
       Some(Conditions.KeyColumnsRequired("mode" -> "Output mode update"))
+    else if (how.outputMode.isEmpty && options.tableColumn.nonEmpty)
+      Some(
+        JdbcOptions.unsupported(
+          "write a batch with {option:tableColumn}",
+          "several tables are written by streaming queries only",
+          "Use writeStream with {trigger:availableNow}."))
     else if (transport != TransportChoice.Prepared) None
     else if (how.outputMode.isEmpty)
       Some(
@@ -142,6 +185,8 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
         "replace the table's rows",
         "its readers would see an empty table meanwhile",
         s"Output mode append, or $micro")
+    else if (options.tableColumn.nonEmpty)
+      cannot("write several tables", "they are stored together, at the end of an epoch", s"Write one table, or $micro")
     else if (options.upsert)
       cannot(
         "upsert or delete",
@@ -181,10 +226,12 @@ final private[jdbc] class JdbcSink(database: Database) extends TransactionalSink
 
   /** A table of `createTable` is there before the first rows are; not if the sink has had one, whose place it would take. */
   override def started(run: Run, schema: StructType): Unit =
-    database.outsidePool("making the table") { transaction =>
-      val name = database.dialect.catalog.newName(transaction.connection, options.table)
-      if (LedgerTable.of(database, name).row(transaction.connection, run.sinkId).isEmpty)
-        TargetTables.make(database, schema, transaction)(_ => ())
+    JdbcTable.bindings(database, schema).foreach { case (of, columns) =>
+      of.outsidePool("making the table") { transaction =>
+        val name = of.dialect.catalog.newName(transaction.connection, of.options.table)
+        if (LedgerTable.of(of, name).row(transaction.connection, run.sinkId).isEmpty)
+          TargetTables.make(of, columns, transaction)(_ => ())
+      }
     }
 
   private def hold(): Unit = synchronized { if (poolHold.isEmpty) poolHold = Some(database.hold()) }

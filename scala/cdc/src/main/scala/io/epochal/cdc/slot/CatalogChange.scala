@@ -15,8 +15,8 @@ final private[cdc] case class CatalogChange(text: String, table: Option[String],
 /** Compares two states of the catalog. Ignores differences that affect no row: VACUUM FULL, CLUSTER, indexes, privileges, new columns,
   * new labels, new partitions.
   *
-  * @param columns
-  *   that the query reads; None: all
+  * @param isRead
+  *   whether the query reads a column of a table
   * @param isGeneric
   *   whether rows name their columns
   * @param ignoresRemoval
@@ -27,7 +27,7 @@ final private[cdc] case class CatalogChange(text: String, table: Option[String],
 final private[cdc] class CatalogChanges(
     before: CatalogFacts,
     now: CatalogFacts,
-    columns: Option[Set[String]],
+    isRead: (Long, String) => Boolean,
     isGeneric: Boolean,
     ignoresRemoval: Boolean,
     rewritten: Set[String]) {
@@ -69,7 +69,7 @@ final private[cdc] class CatalogChanges(
 
   private def columnsOf(table: Long): Seq[CatalogChange] = {
     val name = now.of("file", table).find(_.id == table.toString).fold("")(_.name)
-    val (old, current) = (before.of("column", table).filter(isRead), now.columns(table))
+    val (old, current) = (before.of("column", table).filter(column => isRead(table, column.name)), now.columns(table))
     val isRewritten = before.of("file", table).exists(file => rewritten(file.id))
     def visible(what: String) = Option.when(!isGeneric)(CatalogChange(what, Some(name), ""))
     old.flatMap { column =>
@@ -86,8 +86,6 @@ final private[cdc] class CatalogChanges(
       }
     }
   }
-
-  private def isRead(column: Fact): Boolean = columns.forall(_(column.name))
 
   private def files(table: Long): Seq[CatalogChange] = {
     val (old, current) = (before.of("file", table), now.of("file", table))

@@ -98,7 +98,7 @@ private[cdc] object CatalogFacts {
   /** @param tables
     *   OIDs of the captured tables
     * @param columns
-    *   whose types count; None: all
+    *   of each table, whose types count; None: all
     * @param earlier
     *   the entries at an earlier moment, to which `logged` columns refer
     */
@@ -106,12 +106,15 @@ private[cdc] object CatalogFacts {
       connection: Connection,
       tables: Seq[Long],
       publication: String,
-      columns: Option[Iterable[String]],
+      columns: Option[Map[Long, Set[String]]],
       earlier: Option[CatalogFacts] = None): CatalogFacts = {
     // Taken first: the query may wait for a lock, and does not show a transaction that ends meanwhile.
     val before = since(connection)
     val list = tables.mkString("{", ",", "}")
-    val isChosen = columns.fold(Sql.raw("true"))(names => sql"a.attname::text IN ${Sql.list("" +: names.toSeq)}")
+    val isChosen = columns.fold(Sql.raw("true")) { byTable =>
+      val pairs = for (table <- byTable.toSeq; (oid, names) = table; name <- names) yield s"$oid $name"
+      sql"concat(t.oid, ' ', a.attname) IN ${Sql.list("" +: pairs)}"
+    }
     val rows = sql"""WITH RECURSIVE tables AS (
          |  SELECT c.oid, c.relnamespace, format('%s.%s', n.nspname, c.relname) AS name
          |  FROM unnest($list::oid[]) AS x(oid) JOIN pg_class c USING (oid) JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -176,7 +176,9 @@ private[cdc] object ServerFacts {
          |  row_security_active(c.oid) AS filtered,
          |  ARRAY(SELECT format('%s.%s', m.nspname, d.relname) FROM pg_inherits i
          |    JOIN pg_class d ON d.oid = i.inhrelid JOIN pg_namespace m ON m.oid = d.relnamespace
-         |    WHERE i.inhparent = c.oid AND c.relkind = 'r' ORDER BY 1) AS children
+         |    WHERE i.inhparent = c.oid AND c.relkind = 'r' ORDER BY 1) AS children,
+         |  (SELECT concat(s.system_identifier, '/', c.timeline_id, '/', current_database())
+         |    FROM pg_control_system() s CROSS JOIN pg_control_checkpoint() c) AS database
          |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          |WHERE $condition ORDER BY n.nspname, c.relname""".query(connection) { rows =>
       TableFacts(
@@ -194,7 +196,8 @@ private[cdc] object ServerFacts {
         Sql.strings(rows, "not_null").toSet,
         Sql.strings(rows, "operators"),
         rows.getBoolean("filtered"),
-        Sql.strings(rows, "children")
+        Sql.strings(rows, "children"),
+        rows.getString("database")
       )
     }
 

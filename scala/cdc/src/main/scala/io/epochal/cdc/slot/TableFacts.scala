@@ -18,6 +18,8 @@ package io.epochal.cdc.slot
   *   whether row-level security hides rows from the role
   * @param children
   *   the tables that inherit from it
+  * @param database
+  *   the server's system identifier, its timeline, and the database's name
   */
 final private[cdc] case class TableFacts(
     oid: Long,
@@ -34,9 +36,13 @@ final private[cdc] case class TableFacts(
     notNull: Set[String] = Set.empty,
     keyOperators: Seq[String] = Nil,
     isFiltered: Boolean = false,
-    children: Seq[String] = Nil) {
+    children: Seq[String] = Nil,
+    database: String = "") {
 
   def name: String = s"$schema.$table"
+
+  /** Unique across servers and databases, also of copies of their files. */
+  def id: String = s"$database/$oid"
 
   /** The name in SQL. */
   def sql: String = s"${ServerFacts.name(schema)}.${ServerFacts.name(table)}"

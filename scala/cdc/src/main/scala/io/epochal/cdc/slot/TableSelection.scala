@@ -52,6 +52,9 @@ private[cdc] object TableSelection {
     Option.when(names.forall(_.exists(name => !isSchema(name) || name.schema.nonEmpty)))(TableSelection(names.flatten))
   }
 
+  /** Names of the tables that a sink keeps beside its targets. */
+  val OfSinks = "^epochal_(ledger|staging|prepared)"
+
   private val CommaOutsideQuotes = ",(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)"
 
   private def isSchema(name: TableName): Boolean = name.table.text == "*" && !name.table.quoted
@@ -62,7 +65,8 @@ private[cdc] object TableSelection {
       .map { schema =>
         ServerFacts.tables(
           connection,
-          sql"""n.nspname = $schema AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND NOT EXISTS (
+          sql"""n.nspname = $schema AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+               |AND c.relname !~ ${TableSelection.OfSinks} AND NOT EXISTS (
                |  SELECT FROM pg_class r
                |  WHERE r.oid = pg_partition_root(c.oid) AND r.oid <> c.oid AND r.relnamespace = c.relnamespace)"""
         )

@@ -20,10 +20,16 @@ import io.epochal.kit.database.PostgresColumn
   *   those that the server sends, in its order
   * @param schema
   *   the query's columns
+  * @param whole
+  *   the schema to declare for given columns
   * @throws EpochalException
   *   a column cannot be read as the query's type
   */
-final class RowReader(table: String, columns: Seq[PostgresColumn], schema: StructType) {
+final class RowReader(
+    table: String,
+    columns: Seq[PostgresColumn],
+    schema: StructType,
+    whole: StructType => StructType = identity) {
   import RowReader._
 
   private val places = columns.map(column => schema.fieldNames.indexOf(column.name)).toArray
@@ -123,15 +129,15 @@ final class RowReader(table: String, columns: Seq[PostgresColumn], schema: Struc
       "sparkType" -> schema(place).dataType.sql,
       "reason" -> value.reason,
       "instruction" -> value.instruction.getOrElse(
-        s"Read the column as STRING from a new checkpoint: {schema:${withText(schema, columns, column.name)}}"))
+        s"Read the column as STRING from a new checkpoint: {schema:${whole(withText(schema, columns, column.name)).toDDL}}"))
   }
 }
 
 private object RowReader {
 
-  /** The query's columns of the table as DDL, one of them as STRING. */
-  def withText(schema: StructType, columns: Seq[PostgresColumn], name: String): String = {
+  /** The query's columns of the table, one of them as STRING. */
+  def withText(schema: StructType, columns: Seq[PostgresColumn], name: String): StructType = {
     val ofTable = schema.filter(field => columns.exists(_.name == field.name))
-    StructType(ofTable.map(field => if (field.name == name) field.copy(dataType = StringType) else field)).toDDL
+    StructType(ofTable.map(field => if (field.name == name) field.copy(dataType = StringType) else field))
   }
 }

@@ -16,6 +16,10 @@ final class OptionValues private[option] (val group: OptionGroup, values: Map[St
 
   def isSet(spec: OptionSpec[_]): Boolean = values.contains(spec.name)
 
+  /** A copy with another value of an option. */
+  def copyWith[A](spec: OptionSpec[A], value: A): OptionValues =
+    new OptionValues(group, values.updated(spec.name, value))
+
   /** The members of a family, by their names without the prefix. */
   def family[A](spec: OptionSpec[A]): Map[String, A] = values.collect {
     case (name, value) if name.startsWith(spec.prefix) => name.substring(spec.prefix.length) -> value.asInstanceOf[A]

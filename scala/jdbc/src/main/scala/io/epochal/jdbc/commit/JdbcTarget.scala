@@ -2,10 +2,11 @@ package io.epochal.jdbc.commit
 
 import java.sql.{Connection, SQLException}
 
-import io.epochal.core.error.{Condition, Conditions}
+import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Boundary, LedgerRow, ProgressCommit, ServerIdentity}
 import io.epochal.jdbc.database.{BulkRun, Database, Loaded, Transaction}
+import io.epochal.jdbc.routing.RoutedRows
 import io.epochal.jdbc.table.{DeadLetterTable, Interference}
 import io.epochal.jdbc.transport.{Leftovers, Transports}
 import io.epochal.kit.database.{QualifiedName, Sql}
@@ -18,18 +19,23 @@ import io.epochal.kit.sink.{CommitDoubt, EpochOutcome, SinkProgress, SinkTarget,
   *
   * Rows that tasks brought to the database themselves are moved by the committing transaction, or recorded with the ledger row
   * and completed after the COMMIT ([[io.epochal.jdbc.database.BulkLoad]]).
+  *
+  * @param several
+  *   the tables, if rows are those of several
   */
-final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends SinkTarget {
+final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: Option[RoutedTables] = None)
+    extends SinkTarget {
 
   private val dialect = database.dialect
   private val bound = run.table
   private val batchSize = database.options.batchSize
   private val ledger = new LedgerTable(dialect, bound.trust, database.place)
-  private lazy val isUnchanged = ledger.isUnchanged(run)
+  private lazy val isUnchanged = if (several.isEmpty) ledger.isUnchanged(run) else Sql.raw("1 = 1")
+  private val single = new TableLoad(database, run)
 
   override val name: String = bound.table.name.toString
   override def place: String = database.place
-  override val rowFormat: RowFormat = dialect.rowFormat(bound)
+  override val rowFormat: RowFormat = several.fold(dialect.rowFormat(bound))(_.rowFormat)
 
   /** The largest number of tasks that the bulk load was checked for. */
   @volatile private var checkedTasks = 0
@@ -69,7 +75,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       transaction.commit()
     }
 
-  private lazy val preparedLoad = if (bound.added.isEmpty) dialect.preparedLoad(bound) else None
+  private lazy val preparedLoad =
+    if (bound.added.isEmpty && several.isEmpty) dialect.preparedLoad(bound) else None
 
   /** Whether an epoch was committed. Before, an epoch may be a replay, which must not depend on the table. */
   @volatile private var hasLoaded = false
@@ -78,17 +85,18 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   @volatile private var loadedBy = Map.empty[String, String]
 
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
-    Transports.describe(database, shipment, tasks) ++ loadedBy
+    if (several.nonEmpty) super.describe(shipment, tasks)
+    else Transports.describe(database, shipment, tasks) ++ loadedBy
 
   override def attempt[A](step: String)(body: SinkTransaction => A): A =
-    database.attempt(
-      step,
-      Option.unless(run.once)(run.writer),
-      Interference.diagnose(
-        database,
-        run,
-        database.bulk.toSeq.flatMap(_.tables) ++ (if (progressIsReady) ProgressTable.Names else Nil))
-    )(transaction => body(new JdbcTransaction(transaction)))
+    database.attempt(step, Option.unless(run.once)(run.writer), diagnose)(transaction =>
+      body(new JdbcTransaction(transaction)))
+
+  private def diagnose(error: EpochalException): EpochalException = {
+    val keptTables = database.bulk.toSeq.flatMap(_.tables) ++ (if (progressIsReady) ProgressTable.Names else Nil)
+    val tables = several.fold(Seq(database -> run))(_.all.map(table => table.database -> table.run))
+    tables.foldLeft(error) { case (reason, (of, run)) => Interference.diagnose(of, run, keptTables)(reason) }
+  }
 
   override def committed(shipment: Shipment, outcome: EpochOutcome): Unit =
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
@@ -101,7 +109,9 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
   override def abandoned(): Unit = Leftovers.settle(database, run)
 
   private def addColumns(connection: Connection): Unit =
-    new AddedColumns(connection, dialect).add(database.options.table, bound.table.name, bound.added)
+    several
+      .fold(Seq(single))(_.all.map(table => new TableLoad(table.database, table.run)))
+      .foreach(_.addColumns(connection))
 
   final private class JdbcTransaction(transaction: Transaction) extends SinkTransaction {
     private def connection: Connection = transaction.connection
@@ -122,7 +132,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
     override def apply(shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
       val epoch = next.last.get.epoch
-      load(shipment, whole, epoch.toString)
+      several.fold(load(shipment, whole, epoch.toString))(route(_, shipment, whole, next))
       record(next)
       if (shipment.elsewhere.nonEmpty) database.bulk.foreach(_.decide(connection, run, epoch, shipment.elsewhere))
     }
@@ -132,6 +142,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
 
     override def adopt(next: LedgerRow): Unit = {
       addColumns(connection)
+      several.foreach(_.all.foreach(record(_, next, 0L)))
       record(next)
     }
 
@@ -163,16 +174,40 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       *   the epoch replaces the table's contents
       */
     private def load(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
-      if (bound.added.nonEmpty) addColumns(connection)
-      if (whole) clear(epoch)
+      // Only if needed: access to `connection` cancels the prepared load.
+      if (whole || bound.added.nonEmpty) single.begin(connection, whole, epoch)
       loadedBy = Map.empty
-      if (shipment.stored > 0) {
-        val result = loadRows(shipment, epoch)
-        result.check(epoch, bound.table.name, database.options.keyColumns)
-        loadedBy = result.by
-      }
+      if (shipment.stored > 0) loadedBy = single.load(epoch)(loadRows(shipment, epoch)).by
       bound.deadLetters.foreach(setAside(_, shipment.deadLetters, epoch))
       Failpoints.reach(Failpoint.AfterLoad)
+    }
+
+    /** Loads the rows of several tables, and records the epoch for those that have rows. */
+    private def route(tables: RoutedTables, shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
+      val epoch = next.last.get.epoch.toString
+      val rows = new RoutedRows(shipment.rows, tables.all.size)
+      val routedRows = tables.all.indices.flatMap(rows.of).map(_.rows).sum
+      Loaded.Rows(routedRows, shipment.stored * tables.query.copies).check(epoch, bound.table.name)
+      // The same order in all sinks avoids deadlocks.
+      tables.all.zipWithIndex.sortBy(_._1.bound.table.name.table).foreach { case (table, i) =>
+        val load = new TableLoad(table.database, table.run)
+        val ofTable = rows.of(i)
+        // Each table is recorded in its first epoch, even without rows.
+        val isChanged = whole || ofTable.nonEmpty || table.row.last.isEmpty && !hasLoaded
+        if (isChanged) load.begin(connection, whole, epoch)
+        ofTable.foreach(rows => load.load(epoch)(dialect.load(connection, table.bound, rows, batchSize)))
+        if (whole && table.row.queryId != next.queryId)
+          ledger.takeOver(connection, table.row, next.queryId, table.bound.table.target)
+        if (isChanged) record(table, next, ofTable.fold(0L)(_.rows))
+      }
+      Failpoints.reach(Failpoint.AfterLoad)
+    }
+
+    private def record(table: RoutedTable, next: LedgerRow, rows: Long): Unit = {
+      val epoch = next.last.get
+      val row = table.row.copy(last = Some(epoch.copy(digest = epoch.digest.copy(rows = rows))))
+      if (!ledger.record(connection, row, ledger.isUnchanged(table.run)))
+        throw ledger.fenced(connection, table.run).getOrElse(Interference.replaced(table.run))
     }
 
     private def loadRows(shipment: Shipment, epoch: String): Loaded =
@@ -183,22 +218,6 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
             .loadPrepared(shipment.rows)
             .getOrElse(dialect.load(connection, bound, shipment.rows, batchSize))
       }
-
-    /** Deletes all rows and checks, within this transaction, that none remain: DELETE's count includes rows that a trigger or rule
-      * kept. Rows that others commit in the meantime are deleted as well.
-      */
-    private def clear(epoch: String): Unit = {
-      val table = dialect.quote(bound.table.name)
-      def isCleared: Boolean = {
-        dialect.writing(connection)(Sql.run(connection, s"DELETE FROM $table"))
-        Sql.isEmpty(connection, table)
-      }
-      if (!Iterator.fill(JdbcTarget.Clearings)(()).exists(_ => isCleared))
-        throw Conditions.RowsDropped(
-          "epoch" -> epoch,
-          "table" -> bound.table.name,
-          "found" -> "rows are left after all were deleted")
-    }
 
     private def setAside(table: QualifiedName, letters: Seq[DeadLetter], epoch: String): Unit = {
       val sinkId = Option.unless(run.once)(run.sinkId)
@@ -227,10 +246,4 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun) extends S
       record(commit.row.queryId, commit.boundary)
     }
   }
-}
-
-private[commit] object JdbcTarget {
-
-  /** Attempts to empty the table while other transactions add rows. */
-  private val Clearings = 3
 }

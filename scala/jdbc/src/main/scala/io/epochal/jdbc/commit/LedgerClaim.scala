@@ -11,9 +11,10 @@ import org.apache.spark.sql.types.StructType
 import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.ledger.{LedgerRow, Progress}
+import io.epochal.core.ledger.{LedgerRow, Progress, Target}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.jdbc.database._
+import io.epochal.jdbc.routing.QueryTables
 import io.epochal.jdbc.table.Interference
 import io.epochal.kit.sink.{Claimed, LedgerState, Run}
 
@@ -27,15 +28,20 @@ final private[jdbc] class LedgerClaim(
 
   private val dialect = database.dialect
 
+  private val several = QueryTables.of(schema, database.options).fold(throw _, identity)
+  private val tables = several.toSeq.flatMap(_.all).map(table => table -> database.of(table.options))
+
   def claim(): Claimed = {
     var watch = Option.empty[ClaimWatch]
-    val (row, claimedRun) =
+    val (row, claimedRun, routedTables) =
       try {
         makeReady()
         database.attempt("the claim of the ledger") { transaction =>
           val connection = transaction.connection
-          val existing = dialect.catalog.find(connection, database.options.table)
-          val name = existing.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
+          val existing = if (several.isEmpty) dialect.catalog.find(connection, database.options.table) else None
+          val name =
+            if (several.nonEmpty) rule(connection).table.name
+            else existing.fold(dialect.catalog.newName(connection, database.options.table))(_.name)
           val ledger = LedgerTable.of(database, name)
           val watching = new ClaimWatch(ledger, name.schema)
           watch = Some(watching)
@@ -48,51 +54,91 @@ final private[jdbc] class LedgerClaim(
           throw watch
             .flatMap(_.refusal)
             .orElse(watch.filter(_.blockers.nonEmpty).map(sinkBlocked(_, error)))
-            .getOrElse(Interference.ofClaim(database, schema, keepsLedger = true)(error))
+            .getOrElse(bindings.foldLeft(error) { case (reason, (of, columns)) =>
+              Interference.ofClaim(of, columns, keepsLedger = true)(reason)
+            })
       }
-    dialect.bulk
-      .filter(bulk => bulk.outlastsItsRun || database.bulk.contains(bulk))
-      .foreach(_.settle(database, claimedRun))
-    Claimed(row, new JdbcTarget(database, claimedRun))
+    if (several.isEmpty)
+      dialect.bulk
+        .filter(bulk => bulk.outlastsItsRun || database.bulk.contains(bulk))
+        .foreach(_.settle(database, claimedRun))
+    Claimed(row, new JdbcTarget(database, claimedRun, several.map(RoutedTables(_, routedTables))))
   }
+
+  private def rule(connection: Connection): BoundTable =
+    TargetTables.rule(database, tables.map(_._1.options.table), connection)
+
+  /** Each table of the query with its columns. */
+  private def bindings: Seq[(Database, StructType)] =
+    if (several.isEmpty) Seq(database -> schema) else tables.map { case (table, of) => of -> table.schema }
 
   /** First locks the sink's own row and its progress, and binds the table: each step can wait for another transaction. Only
     * then it takes the lock shared by all sinks' claims, and never waits while holding it.
     */
-  private def claim(connection: Connection, ledger: LedgerTable, made: Boolean): (LedgerRow, BulkRun) = {
+  private def claim(
+      connection: Connection,
+      ledger: LedgerTable,
+      made: Boolean): (LedgerRow, BulkRun, Seq[RoutedTable]) = {
     val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
     val progress = this.progress(connection, ledger)
     progress.foreach(_.lock())
-    val bound = TargetTables.prepare(database, schema, connection, make = !dialect.abilities.ddlCommits) {
-      if (!dialect.ledger.serializeClaims(connection)) {
-        ledger.create(connection)
-        ledger.createLock(connection)
-        ledger.takeLock(connection)
-      }
+    lazy val serialize: Unit = if (!dialect.ledger.serializeClaims(connection)) {
+      ledger.create(connection)
+      ledger.createLock(connection)
+      ledger.takeLock(connection)
     }
+    val lockedTables = tables.map { case (table, _) =>
+      val id = RoutedTable.sinkId(run.sinkId, table)
+      if (ledger.exists(connection)) ledger.lock(connection, id) else None
+    }
+    def prepare(of: Database, columns: StructType)(beforeCreation: => Unit) =
+      TargetTables.prepare(of, columns, connection, make = !dialect.abilities.ddlCommits)(beforeCreation)
+    val bounds =
+      if (several.isEmpty) Seq(prepare(database, schema)(serialize))
+      else {
+        val existing = tables.map { case (table, of) =>
+          dialect.catalog.find(connection, of.options.table).map(_ => prepare(of, table.schema)(()))
+        }
+        serialize
+        tables.zip(existing).map { case ((table, of), bound) => bound.getOrElse(prepare(of, table.schema)(())) }
+      }
+    val bound = if (several.isEmpty) bounds.head else rule(connection)
     ledger.create(connection)
     if (mine.isEmpty && ledger.find(connection, run.sinkId).isDefined) throw TargetTables.overtaken
     // Creating the table may have committed the transaction and released the row's lock.
     val before = if (made && mine.isDefined) ledger.lock(connection, run.sinkId) else mine
     val target = bound.table.target
     val storedProgress = progress.fold(Progress.Empty)(_.read(run.queryId))
-    val state = LedgerState(
-      target,
-      dialect.server(connection),
-      before,
-      ledger.earlier(connection, run.sinkId, run.queryId),
-      ledger.others(connection, run, target),
-      storedProgress)
-    val row = decide(state).fold(throw _, identity)
-    ledger.claim(connection, before, row)
+    val server = dialect.server(connection)
+    def claimRow(of: Run, before: Option[LedgerRow], target: Target, progress: Progress): LedgerRow = {
+      val earlier = ledger.earlier(connection, of.sinkId, of.queryId)
+      val state = LedgerState(target, server, before, earlier, others(connection, ledger, of, target), progress)
+      val row = decide(state).fold(throw _, identity).copy(sinkId = of.sinkId)
+      ledger.claim(connection, before, row)
+      row
+    }
+    val row = claimRow(run, before, target, storedProgress)
     progress.foreach { rows =>
       if (before.isEmpty && storedProgress == Progress.Empty) rows.forget()
       rows.claim(row.generation, row.runId)
     }
     val claimedRun = BulkRun(row.sinkId, row.generation, row.runId, bound, bound.shape, once = false)
     database.bulk.foreach(_.claim(connection, claimedRun))
-    if (before.isEmpty) dialect.bulk.foreach(_.forget(connection, claimedRun))
-    (row, claimedRun)
+    if (before.isEmpty && several.isEmpty) dialect.bulk.foreach(_.forget(connection, claimedRun))
+    val routedTables = tables.zip(bounds).zip(lockedTables).map { case (((table, of), bound), earlier) =>
+      val ofTable = run.copy(sinkId = RoutedTable.sinkId(run.sinkId, table))
+      val last = before.flatMap(_.last).filter(_ => before.exists(_.queryId == run.queryId))
+      for (all <- last; one <- earlier if ledger.leavesOut(connection, run.sinkId, one))
+        throw RoutedTable.leftOut(one, all.epoch, table)
+      RoutedTable(table, of, bound, claimRow(ofTable, earlier, bound.table.target, Progress.Empty))
+    }
+    (row, claimedRun, routedTables)
+  }
+
+  /** The rows of other sinks on a target. Sinks of one rule may have different tables, and each table is a target. */
+  private def others(connection: Connection, ledger: LedgerTable, of: Run, target: Target): Seq[LedgerRow] = {
+    val rows = ledger.others(connection, of, target)
+    if (several.nonEmpty && of == run) rows.filter(_.queryId == of.queryId) else rows
   }
 
   private def progress(connection: Connection, ledger: LedgerTable): Option[ProgressTable] =
@@ -110,11 +156,13 @@ final private[jdbc] class LedgerClaim(
 
   /** Creates missing tables in a separate transaction, for databases where DDL would commit the claim's. */
   private def makeReady(): Unit =
-    if (dialect.abilities.ddlCommits) database.attempt("making the tables ready") { transaction =>
-      TargetTables.make(database, schema, transaction) { bound =>
-        val ledger = new LedgerTable(dialect, bound.trust, database.place)
-        ledger.create(transaction.connection)
-        ledger.createLock(transaction.connection)
+    if (dialect.abilities.ddlCommits) bindings.foreach { case (of, columns) =>
+      of.attempt("making the tables ready") { transaction =>
+        TargetTables.make(of, columns, transaction) { bound =>
+          val ledger = new LedgerTable(dialect, bound.trust, database.place)
+          ledger.create(transaction.connection)
+          ledger.createLock(transaction.connection)
+        }
       }
     }
 
@@ -210,15 +258,17 @@ final private[jdbc] class LedgerClaim(
       }
 
     /** The ledger's current decision on the claim; None while the ledger's table is missing. */
-    private def decisionOn(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] =
-      dialect.catalog
-        .find(connection, database.options.table)
-        .map { table =>
-          val earlierRow = ledger.earlier(connection, run.sinkId, run.queryId)
-          val others = ledger.others(connection, run, table.target)
-          val storedProgress = progress(connection, ledger).fold(Progress.Empty)(_.read(run.queryId))
-          decide(LedgerState(table.target, row.server, Some(row), earlierRow, others, storedProgress))
-        }
+    private def decisionOn(connection: Connection, row: LedgerRow): Option[Either[EpochalException, LedgerRow]] = {
+      val target =
+        if (several.nonEmpty) Some(rule(connection).table.target)
+        else dialect.catalog.find(connection, database.options.table).map(_.target)
+      target.map { target =>
+        val earlierRow = ledger.earlier(connection, run.sinkId, run.queryId)
+        val storedProgress = progress(connection, ledger).fold(Progress.Empty)(_.read(run.queryId))
+        val others = LedgerClaim.this.others(connection, ledger, run, target)
+        decide(LedgerState(target, row.server, Some(row), earlierRow, others, storedProgress))
+      }
+    }
 
     private def grace: Duration = Seq(database.options.lockTimeout.dividedBy(3), LongestGrace).min
   }

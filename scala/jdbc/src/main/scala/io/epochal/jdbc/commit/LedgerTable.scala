@@ -115,6 +115,13 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     sql"SELECT * FROM $ledger WHERE $same AND sink_id <> ${run.sinkId} ORDER BY sink_id".query(connection)(read)
   }
 
+  /** Whether a sink has committed epochs since the last claim of one of its tables, in runs without that table. */
+  private[jdbc] def leavesOut(connection: Connection, sinkId: String, table: LedgerRow): Boolean =
+    sql"""SELECT $number FROM $history WHERE sink_id = $sinkId AND run_id <> ${table.runId}
+         |AND committed_at > (SELECT updated_at FROM $ledger WHERE sink_id = ${table.sinkId})"""
+      .query(connection)(_.getLong(1))
+      .nonEmpty
+
   /** Writes a claim's decision; the row of a replaced query is retired. */
   def claim(connection: Connection, before: Option[LedgerRow], row: LedgerRow): Unit = {
     import row.{generation, queryId, runId, server, sinkId}
@@ -203,9 +210,15 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
     sql"""UPDATE $ledger SET ${setLast(Some(appliedEpoch))}, generation = generation + 1, run_id = $runId,
        |updated_at = $now WHERE sink_id = $sinkId""".run(connection)
 
-  /** For repairs: deletes all of the sink's rows except its history. */
-  def forget(connection: Connection, sinkId: String): Unit =
-    Seq(ledger, retiredTable).foreach(table => sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection))
+  /** For repairs: deletes all of the sink's rows, and those of its tables, except the history. */
+  def forget(connection: Connection, sinkId: String): Unit = {
+    val ofTables = find(connection, sinkId).toSeq.flatMap { row =>
+      sql"SELECT sink_id FROM $ledger WHERE query_id = ${row.queryId}".query(connection)(_.getString(1))
+    }
+    (sinkId +: ofTables.filter(_.startsWith(s"$sinkId/"))).foreach { id =>
+      Seq(ledger, retiredTable).foreach(table => sql"DELETE FROM $table WHERE sink_id = $id".run(connection))
+    }
+  }
 
   /** For people: the ids of all sinks. */
   def sinks(connection: Connection): Seq[String] =

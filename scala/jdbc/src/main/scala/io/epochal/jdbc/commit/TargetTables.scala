@@ -5,7 +5,9 @@ import java.util.Locale
 
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.jdbc.database.{BoundTable, Database, Dialect, TargetTable, Transaction}
+import io.epochal.core.ledger.Target
+import io.epochal.jdbc.database.{BoundTable, Database, Dialect, TargetTable, Transaction, WriteMode}
+import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
 import io.epochal.kit.database.{QualifiedName, Sql, TableName}
 
@@ -22,6 +24,22 @@ private[jdbc] object TargetTables {
     val result = body(bound)
     transaction.commit()
     result
+  }
+
+  /** Stands for several tables in the ledger: the rule for their names. Its name is that of one of them, whose owner is trusted. */
+  def rule(database: Database, tables: Seq[TableName], connection: Connection): BoundTable = {
+    val catalog = database.dialect.catalog
+    val foundNames = tables.map(table => catalog.find(connection, table).map(_.name))
+    val names = tables.zip(foundNames).map { case (table, name) => name.getOrElse(catalog.newName(connection, table)) }
+    val schemas = names.zip(tables).groupMap(_._1.schema)(_._2)
+    if (schemas.sizeIs > 1)
+      throw JdbcOptions.unsupported(
+        "write tables of several schemas in one query",
+        schemas.map { case (schema, names) => s"${names.head} is in $schema" }.toSeq.sorted.mkString(", "),
+        s"Name the schema in {option:dbtable=schema.${database.options.table.table.text}}.")
+    val rule = QualifiedName(schemas.keys.head, database.options.table.table.text)
+    val table = TargetTable(foundNames.flatten.headOption.getOrElse(names.head), Target(rule.toString, None), Nil, Nil)
+    BoundTable(table, Nil, WriteMode.Append, trustedOwners = database.options.trustedOwners)
   }
 
   /** Finds the table, or creates it if the options say so, and checks that the query's rows fit; the same for the dead-letter table.

@@ -52,10 +52,14 @@ final class Database(val dialect: Dialect, val options: JdbcOptions, onRetry: ()
 
   /** How tasks bring rows to the database themselves, if they may. */
   val bulk: Option[BulkLoad] = options.transport match {
-    case TransportChoice.Inline => None
-    case TransportChoice.Auto   => dialect.bulk.find(_.name == TransportChoice.Staged.name)
-    case choice                 => dialect.bulk.find(_.name == choice.name)
+    case _ if options.tableColumn.nonEmpty => None
+    case TransportChoice.Inline            => None
+    case TransportChoice.Auto              => dialect.bulk.find(_.name == TransportChoice.Staged.name)
+    case choice                            => dialect.bulk.find(_.name == choice.name)
   }
+
+  /** The same database, for one of several tables. */
+  def of(table: JdbcOptions): Database = new Database(dialect, table, onRetry)
 
   /** Runs `body` in a transaction that `body` commits; after a transient failure all of it again, in a new one. A COMMIT whose
     * response was lost is not repeated if `body` resolves the transaction's [[CommitDoubt]].

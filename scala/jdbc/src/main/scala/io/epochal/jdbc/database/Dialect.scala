@@ -97,6 +97,9 @@ trait Dialect {
       @unused trust: Trust,
       @unused named: Boolean): Unit = ()
 
+  /** Refusal of a foreign key between tables of one query that their rows would violate until the epoch ends. */
+  def obstacle(@unused connection: Connection, @unused tables: Seq[BoundTable]): Option[EpochalException] = None
+
   // Transactions.
 
   /** Statements that give this login the privileges of a write, for an administrator to run. Asks the catalog once,

@@ -28,7 +28,8 @@ final case class WriteNeeds(
   /** The privileges that a table beside the target must have. */
   def on(table: KeptTable): Seq[String] = if (denied) table.grants else table.needs
 
-  def transport: TransportChoice = options.transport
+  def transport: TransportChoice =
+    if (options.tableColumn.nonEmpty) TransportChoice.Inline else options.transport
 
   /** On the columns of the target, or on the whole table: those to store rows with, less what the transport needs. */
   def onTarget: Seq[String] =

@@ -63,6 +63,17 @@ private[mysql] object MysqlCatalog extends Catalog {
       .query(connection)(_.getString(1))
       .headOption
 
+  /** A table with a foreign key to another one of the tables, which are in one schema. */
+  def reference(connection: Connection, tables: Seq[QualifiedName]): Option[(QualifiedName, String)] = {
+    val names = Sql.list(tables.map(_.table))
+    sql"""SELECT table_name, constraint_name FROM information_schema.key_column_usage
+         |WHERE table_schema = ${tables.head.schema} AND referenced_table_schema = table_schema
+         |AND table_name IN $names AND referenced_table_name IN $names AND referenced_table_name <> table_name
+         |ORDER BY 1, 2"""
+      .query(connection)(rows => tables.head.copy(table = rows.getString(1)) -> rows.getString(2))
+      .headOption
+  }
+
   override def exists(connection: Connection, table: QualifiedName): Boolean =
     relation(connection, table.schema, table.table).nonEmpty
 

@@ -67,6 +67,15 @@ class MysqlDialect extends Dialect with BuiltInDialect {
           s"$drop. The source checks it.")
       }
 
+  override def obstacle(connection: Connection, tables: Seq[BoundTable]): Option[EpochalException] =
+    MysqlCatalog.reference(connection, tables.map(_.table.name)).map { case (table, key) =>
+      val drop = s"ALTER TABLE ${quote(table)} DROP FOREIGN KEY ${quote(key)}"
+      JdbcOptions.unsupported(
+        s"write to $table and the table that its foreign key $key refers to",
+        "it is checked for each row before the others are stored",
+        s"$drop. The source checks it.")
+    }
+
   override def rowFormat(table: BoundTable): RowFormat = RowBytes(table, MysqlRules)
 
   /** Sets the session's variables for each transaction, since a pooler may switch sessions. Without strict mode, MySQL would

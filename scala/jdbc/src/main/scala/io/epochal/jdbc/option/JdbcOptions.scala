@@ -3,7 +3,7 @@ package io.epochal.jdbc.option
 import java.time.Duration
 
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.core.option.{OptionGroup, OptionList, OptionType, OptionValues, RetryOptions}
+import io.epochal.core.option.{OptionGroup, OptionList, OptionSpec, OptionType, OptionValues, RetryOptions}
 import io.epochal.core.retry.RetrySettings
 import io.epochal.jdbc.row.NulCharacter
 import io.epochal.kit.access.{DriverAccess, Secret}
@@ -27,6 +27,9 @@ final class JdbcOptions private (
   import JdbcOptions._
 
   val table: TableName = values(DbTable)
+
+  /** With the name of each row's table; None: all rows are of one table. */
+  val tableColumn: Option[String] = values.get(TableColumn)
 
   /** Empty: rows have no key. */
   val keyColumns: Seq[String] = values.get(KeyColumns).getOrElse(Nil)
@@ -62,6 +65,17 @@ final class JdbcOptions private (
       badRowLimit = deadLetterTable.map(_ => values(MaxBadRows)),
       flush = FlushSettings(values(FlushInterval), values(FlushRows)))
 
+  /** Keeps every change beside the replicas of several tables; None: only the replicas are kept. */
+  val historyTable: Option[TableName] = values.get(HistoryTable)
+
+  /** A copy for one table of several. */
+  def of(table: TableName, keys: Seq[String]): JdbcOptions =
+    new JdbcOptions(values.copyWith(DbTable, table).copyWith(KeyColumns, keys), connection, upsert, changes)
+
+  /** A copy for the changes of one table of several. */
+  def ofHistory(table: TableName): JdbcOptions =
+    new JdbcOptions(values.copyWith(DbTable, table), connection, upsert = false, changes = false)
+
   /** A copy for tasks, which cannot read a password from its file: it is read now. */
   def forTasks: JdbcOptions =
     if (connection.password.forall(_.isInstanceOf[Secret.Given])) this
@@ -75,6 +89,10 @@ object JdbcOptions extends OptionList {
     "JDBC URL: jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, jdbc:sqlite:, or another driver's on the class path.")
   val DbTable = option("dbtable", ConnectionOptions.Table, sample = Some("comments"), required = true)(
     "Table to write. Double-quoted parts match exactly; others are tried as written, then in the database's case.")
+  val TableColumn = option("tableColumn", OptionType.string, sample = Some("_table"))(
+    "Query column with the name of each row's table; the row is in the STRUCT column of that name. dbtable is then a pattern: {table} and {schema} stand for the parts of that name.")
+  val HistoryTable = option("historyTable", ConnectionOptions.Table, sample = Some("{table}_history"))(
+    "Pattern, such as {table}_history, for the names of further tables that get every change as a row (mode=changes). Unset: none.")
   ConnectionOptions.Login.foreach(also(_))
   val Driver = option("driver", OptionType.string, sample = Some("org.postgresql.Driver"))(
     "JDBC driver class. Unset: the usual one for the URL.")
@@ -149,7 +167,31 @@ object JdbcOptions extends OptionList {
       _ <- values.consistent(!values.isSet(MaxBadRows) || values.isSet(DeadLetterTable))(
         "{option:maxBadRows}, no {option:deadLetterTable}",
         "Without {option:deadLetterTable} the first bad row fails its epoch: set it, or leave {option:maxBadRows} out.")
-      _ <- ensure(!upsert || keyed)(
+      isSeveral = values.isSet(TableColumn)
+      _ <- values.consistent(!isSeveral || mode.exists(_ != "upsert"))(
+        s"{option:tableColumn}, ${mode.fold("no {option:mode}")(name => s"{option:mode=$name}")}",
+        "Set {option:mode=changes} to keep replicas, or {option:mode=append} to store every change.")
+      _ <- values.consistent(
+        values.get(HistoryTable).forall(name => isSeveral && mode.contains("changes") && TableRule.isRule(name)))(
+        s"{option:historyTable=${values.get(HistoryTable).fold("")(_.toString)}}",
+        "It needs {option:tableColumn}, {option:mode=changes} and {table} in the name, such as {option:historyTable={table}_history}.")
+      _ <- OfOneTable
+        .find(option => isSeveral && values.isSet(option))
+        .map(_.reference)
+        .map { one =>
+          values.conflict(
+            s"{option:tableColumn}, $one",
+            s"$one does not work with rows of several tables: leave it out.")
+        }
+        .toLeft(())
+      _ <- values.consistent(
+        !isSeveral || Seq(TransportChoice.Auto, TransportChoice.Inline).contains(values(TransportName)))(
+        s"{option:tableColumn}, {option:transport=${values(TransportName).name}}",
+        "Rows of several tables travel through the driver: leave {option:transport} out.")
+      _ <- values.consistent(isSeveral == TableRule.isRule(values(DbTable)))(
+        s"{option:dbtable=${values(DbTable)}}, ${if (isSeveral) "" else "no "}{option:tableColumn}",
+        "With {option:tableColumn} the name of the target, after the schema, must contain {table}: replica_{table}, or replica.{schema}_{table} with a fixed schema. Without {option:tableColumn} it must not.")
+      _ <- ensure(!upsert || keyed || isSeveral)(
         Conditions.KeyColumnsRequired("mode" -> s"mode=${mode.getOrElse(if (changes) "changes" else "upsert")}"))
       _ <- values.consistent(upsert || !values.isSet(OrderColumn))(
         "{option:orderColumn}, {option:mode=append}",
@@ -162,6 +204,10 @@ object JdbcOptions extends OptionList {
       connection <- ConnectionOptions.settings(values, values(Url), values.get(Driver), values.get(MaxConnections))
       _ <- DriverAccess.checked(access => values.get(SpillDirectory).foreach(access.directory(SpillDirectory.name, _)))
     } yield new JdbcOptions(values, connection, upsert, changes || mode.contains("changes"))
+
+  /** Options that name columns, or that rows of several tables cannot have. */
+  private def OfOneTable: Seq[OptionSpec[_]] =
+    Seq(KeyColumns, OrderColumn, UpdateColumns, OpColumn, ColumnMap, DeadLetterTable)
 
   /** Refusal: what the sink or a database cannot do, why, and what to do instead. */
   private[jdbc] def unsupported(mode: String, reason: String, suggestion: String): EpochalException =

@@ -111,6 +111,9 @@ class PostgresDialect extends Dialect with BuiltInDialect {
   override def obstacle(connection: Connection, bound: BoundTable, options: JdbcOptions): Option[EpochalException] =
     TableObstacles.first(connection, bound, options)
 
+  override def obstacle(connection: Connection, tables: Seq[BoundTable]): Option[EpochalException] =
+    TableObstacles.between(connection, tables)
+
   override def missingPrivileges(connection: Connection, needs: WriteNeeds): Seq[String] =
     PostgresPrivileges.missing(connection, needs)
 

@@ -17,6 +17,27 @@ private[postgres] object TableObstacles {
     bound.table.target.oid.flatMap(oid =>
       rule(connection, oid, bound).orElse(reference(connection, oid, bound, options)))
 
+  /** Tables are changed one after the other, and an action of a foreign key would change rows whose changes are in the feed, too. */
+  def between(connection: Connection, tables: Seq[BoundTable]): Option[EpochalException] = {
+    val oids = Sql.list(tables.flatMap(_.table.target.oid))
+    sql"""SELECT quote_ident(c.conname), c.conrelid::bigint, c.confdeltype = 'a' AND c.confupdtype = 'a'
+         |FROM pg_constraint c WHERE c.contype = 'f' AND c.conrelid <> c.confrelid AND c.conparentid = 0
+         |AND c.conrelid::bigint IN $oids AND c.confrelid::bigint IN $oids
+         |AND NOT (c.condeferred AND c.confdeltype = 'a' AND c.confupdtype = 'a') ORDER BY 1"""
+      .query(connection)(rows => (rows.getString(1), rows.getLong(2), rows.getBoolean(3)))
+      .headOption
+      .map { case (name, oid, isPlain) =>
+        val child = tables.find(_.table.target.oid.contains(oid)).get.table.name
+        val alter = s"ALTER TABLE ${PostgresDialect.quote(child)}"
+        JdbcOptions.unsupported(
+          s"write to $child and the table that its constraint $name refers to",
+          if (isPlain) "it is checked before the rows of both are stored" else "it changes or keeps rows at once",
+          if (isPlain) s"$alter ALTER CONSTRAINT $name DEFERRABLE INITIALLY DEFERRED."
+          else s"$alter DROP CONSTRAINT $name. The source checks it."
+        )
+      }
+  }
+
   /** Rules apply to INSERT, but not to COPY; with those for INSERT or UPDATE the server refuses ON CONFLICT. */
   private def rule(connection: Connection, oid: Long, bound: BoundTable): Option[EpochalException] = {
     val events = Seq("3" -> "INSERT") ++ (bound.mode match {

@@ -5,7 +5,7 @@ import java.time.Duration
 
 import scala.util.Try
 
-import org.apache.spark.sql.types.{StringType, StructField, StructType}
+import org.apache.spark.sql.types.{ArrayType, StringType, StructField, StructType}
 
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.jdbc.database.{BulkRun, Database, FeedColumns, Transaction, WriteNeeds}
@@ -109,8 +109,11 @@ private[jdbc] object Interference {
     val storedFields = run.table.columns.map(column => column.ordinal -> column.field)
     val operation = run.table.operation.toSeq.flatMap { column =>
       val name = database.options.opColumn.getOrElse(FeedColumns.ChangeType)
-      val feed = column.feed.map(_.version -> StructField(FeedColumns.Version, StringType))
-      (column.ordinal -> StructField(name, StringType)) +: feed.toSeq
+      val feed = column.feed.toSeq.flatMap { columns =>
+        (columns.version -> StructField(FeedColumns.Version, StringType)) +:
+          columns.unchanged.map(_ -> StructField(FeedColumns.Unchanged, ArrayType(StringType))).toSeq
+      }
+      (column.ordinal -> StructField(name, StringType)) +: feed
     }
     StructType((storedFields ++ operation).sortBy(_._1).map(_._2))
   }

@@ -102,7 +102,9 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       _ <- TableCheck.nameable(dialect, name.table, "{option:dbtable=shorter_name}")
       _ <- all(query.stored.map(_.into))(nameable)
       _ <- distinctInCase(query.stored)
-      replicated = query.stored.filter(_ => options.changes).map(column => column.field -> query.keys.contains(column))
+      replicated = query.stored
+        .filter(_ => options.changes || options.tableColumn.nonEmpty)
+        .map(column => column.field -> query.keys.contains(column))
       like = connection.fold(Map.empty[StructField, String])(dialect.types.declareLike(_, replicated))
       columns <- all(query.stored)(definition(query, like))
     } yield {

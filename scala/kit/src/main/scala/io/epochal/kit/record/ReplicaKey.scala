@@ -10,27 +10,43 @@ import io.epochal.core.option.NameList
   */
 private[epochal] object ReplicaKey {
   private val Mark = "epochal.unfollowed"
+  private val Key = "epochal.key"
+  private val Table = "epochal.table"
 
   /** @param table
     *   the source's, in SQL
+    * @param id
+    *   of that table: the system identifier of its PostgreSQL server, the database, and its OID
     * @param key
     *   the columns whose change arrives as a delete and an insert
     * @param hasImages
     *   whether any other update arrives with the whole row before it
     */
-  def mark(columns: StructType, table: String, key: Seq[String], hasImages: Boolean): StructType =
+  def mark(columns: StructType, table: String, id: String, key: Seq[String], hasImages: Boolean): StructType =
     StructType(columns.map { field =>
-      if (key.contains(field.name)) field
+      def withMetadata(add: MetadataBuilder => MetadataBuilder) =
+        field.copy(metadata = add(new MetadataBuilder().withMetadata(field.metadata)).build())
+      if (key.contains(field.name)) withMetadata(_.putString(Key, NameList.render(key)).putString(Table, id))
       else {
         val mark = new MetadataBuilder()
           .putString("table", table)
           .putString("key", NameList.render(key))
           .putBoolean("images", hasImages)
           .build()
-        val metadata = new MetadataBuilder().withMetadata(field.metadata).putMetadata(Mark, mark).build()
-        field.copy(metadata = metadata)
+        withMetadata(_.putMetadata(Mark, mark))
       }
     })
+
+  /** The columns of the key whose change arrives as a delete and an insert; None: there is no key, or a part of it is missing. */
+  def of(columns: StructType): Option[Seq[StructField]] = for {
+    field <- columns.find(_.metadata.contains(Key))
+    names <- NameList.names(field.metadata.getString(Key))
+    if names.forall(name => columns.exists(field => field.name == name && field.metadata.contains(Key)))
+  } yield names.map(columns(_))
+
+  /** The id of the table that a column comes from. */
+  def table(columns: Seq[StructField]): Option[String] =
+    columns.find(_.metadata.contains(Table)).map(_.metadata.getString(Table))
 
   /** Refusal of a replica that would keep the row under an old key when the key changes.
     *

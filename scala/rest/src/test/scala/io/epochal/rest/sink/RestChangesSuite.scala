@@ -100,7 +100,7 @@ final class RestChangesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a resource whose column changes without its old value is refused") {
     using() { on =>
       on.schema = StructType(
-        ReplicaKey.mark(StructType.fromDDL("id BIGINT"), "orders", Seq("code"), hasImages = true) ++
+        ReplicaKey.mark(StructType.fromDDL("id BIGINT"), "orders", "", Seq("code"), hasImages = true) ++
           StructType.fromDDL("code STRING, _change_type STRING, _commit_version STRING"))
       assert(refused("KEY_NOT_FOLLOWED")(on.run(resources(on): _*)).getMessage.contains("keyColumns=code"))
     }

@@ -1,0 +1,52 @@
+package io.epochal.jdbc.commit
+
+import java.sql.Connection
+
+import io.epochal.core.error.Conditions
+import io.epochal.jdbc.database.{BulkRun, Database, Loaded}
+import io.epochal.kit.database.Sql
+
+/** The part of an epoch that changes one table, in the committing transaction. */
+final private[commit] class TableLoad(database: Database, run: BulkRun) {
+  private val dialect = database.dialect
+  private val bound = run.table
+
+  /** Adds the columns that the table lacks, and empties it if the rows replace its contents. */
+  def begin(connection: Connection, whole: Boolean, epoch: String): Unit = {
+    addColumns(connection)
+    if (whole) clear(connection, epoch)
+  }
+
+  def addColumns(connection: Connection): Unit =
+    if (bound.added.nonEmpty)
+      new AddedColumns(connection, dialect).add(database.options.table, bound.table.name, bound.added)
+
+  /** Loads rows, and checks that all of them are stored. */
+  def load(epoch: String)(rows: => Loaded): Loaded = {
+    val result = rows
+    result.check(epoch, bound.table.name, database.options.keyColumns)
+    result
+  }
+
+  /** Deletes all rows and checks, within this transaction, that none remain: DELETE's count includes rows that a trigger or rule
+    * kept. Rows that others commit in the meantime are deleted as well.
+    */
+  private def clear(connection: Connection, epoch: String): Unit = {
+    val table = dialect.quote(bound.table.name)
+    def isCleared: Boolean = {
+      dialect.writing(connection)(Sql.run(connection, s"DELETE FROM $table"))
+      Sql.isEmpty(connection, table)
+    }
+    if (!Iterator.fill(TableLoad.Clearings)(()).exists(_ => isCleared))
+      throw Conditions.RowsDropped(
+        "epoch" -> epoch,
+        "table" -> bound.table.name,
+        "found" -> "rows are left after all were deleted")
+  }
+}
+
+private object TableLoad {
+
+  /** Attempts to empty the table while other transactions add rows. */
+  val Clearings = 3
+}
