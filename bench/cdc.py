@@ -9,7 +9,6 @@ time of a round begins when the server's slot becomes active, and ends when the 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
 import os
 import statistics
@@ -17,56 +16,26 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from cdc_server import TRANSACTION, VALUES, Database, Reader
+from cdc_replicas import replica, several
+from cdc_server import TRANSACTION, VALUES, Database, Reader, backlog_of, changes_of, delivered
 from jdbc import COLUMNS
 from jdbc_others import drivers
 from pyspark.sql import DataFrame, SparkSession
 from steady import Contest, session
 
 import epochal
-from epochal import cdc, jdbc
-from support import mysql, postgres
+from epochal import cdc
+from support import postgres
 
 OURS, DEBEZIUM, BARE = "epochal-cdc", "Debezium's engine", "bare reader"
 SNAPSHOT, JDBC = "epochal-cdc, initial", "spark.read.jdbc"
-REPLICA_GOAL = 50_000
 LATENCY_GOAL = 100.0
 WARM_UP_SECONDS = 10
-
-
-def changes_of(spark: SparkSession, database: Database, table: str, slot: cdc.Slot, **more: Any) -> DataFrame:
-    return epochal.read.cdc(spark, database.address, user="postgres", table=f"public.{table}", slot=slot, **more)
-
-
-def backlog_of(spark: SparkSession, database: Database, slot: str, table: str) -> DataFrame:
-    position = database.value(f"SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = '{slot}'")
-    ready = cdc.Slot(slot, create=False, publication=table, create_publication=False)
-    return changes_of(spark, database, table, ready, starting_offset=position)
-
-
-def delivered(start: Callable[[str], Any], rows: int) -> float:
-    """Runs a query until it has delivered so many rows; returns the end of the last batch."""
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=".", ignore_cleanup_errors=True) as checkpoint:
-        query = start(checkpoint)
-        try:
-            while True:
-                batches = [p for p in query.recentProgress if p["numInputRows"]]
-                if sum(p["numInputRows"] for p in batches) >= rows:
-                    began = datetime.fromisoformat(batches[-1]["timestamp"].replace("Z", "+00:00"))
-                    return began.timestamp() + batches[-1]["durationMs"]["triggerExecution"] / 1000
-                if not query.isActive:
-                    raise RuntimeError(f"the query ended: {query.exception()}")
-                time.sleep(0.1)
-        finally:
-            query.stop()
 
 
 def noop(df: DataFrame) -> Callable[[str], Any]:
@@ -102,108 +71,6 @@ def backlog(spark: SparkSession, database: Database, settings: argparse.Namespac
             rounds=settings.rounds,
         )
         return contest.run()
-
-
-@dataclass
-class Copies:
-    """A database with a replica ``copies``.
-
-    Args:
-        fresh: recreates it with the rows of the captured table.
-        rows: a digest of its rows.
-    """
-
-    url: str
-    login: dict[str, str]
-    fresh: Callable[[str], None]
-    rows: Callable[[], str]
-
-
-def in_postgres(database: Database) -> Copies:
-    def fresh(table: str) -> None:
-        database.execute("DROP TABLE IF EXISTS copies", f"CREATE TABLE copies (LIKE {table} INCLUDING INDEXES)")
-        database.execute(f"INSERT INTO copies SELECT {VALUES} FROM generate_series({-TRANSACTION}, -1) n", "CHECKPOINT")
-
-    return Copies(database.address, {"user": "postgres"}, fresh, lambda: digest_of(database, "copies"))
-
-
-def digest_of(database: Database, table: str) -> str:
-    columns = "id, name, round(amount)::bigint, kind"
-    digest = hashlib.md5(usedforsecurity=False)
-    with (
-        psycopg.connect(database.dsn) as connection,
-        connection.cursor().copy(f"COPY (SELECT {columns} FROM {table} ORDER BY id) TO STDOUT") as rows,
-    ):
-        for block in rows:
-            digest.update(block)
-    return digest.hexdigest()
-
-
-@contextmanager
-def in_mysql(kind: str) -> Iterator[Copies]:
-    memory = ["--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M", "--local-infile=ON"]
-    with mysql.server(kind, *memory) as server:
-        server.client("-e", "CREATE DATABASE bench CHARACTER SET utf8mb4")
-
-        def fresh(_: str) -> None:
-            rows = ", ".join(
-                f"({n}, lpad('{n}', 20, 'x'), {n} / 7.0, '2026-01-31 12:30', {n % -1000})"
-                for n in range(-TRANSACTION, 0)
-            )
-            columns = "id BIGINT PRIMARY KEY, name VARCHAR(40), amount DOUBLE, at TIMESTAMP(6) NULL, kind INT"
-            server.client(
-                "bench",
-                sql=f"DROP TABLE IF EXISTS copies; CREATE TABLE copies ({columns}) ENGINE=InnoDB;"
-                f" INSERT INTO copies VALUES {rows}",
-            )
-
-        def rows() -> str:
-            columns = "id, name, CAST(ROUND(amount) AS SIGNED), kind"
-            text = server.client("-N", "-B", "bench", sql=f"SELECT {columns} FROM copies ORDER BY id")
-            return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-        yield Copies(f"jdbc:{kind}://127.0.0.1:{server.port}/bench", {"user": "root"}, fresh, rows)
-
-
-def replica(spark: SparkSession, database: Database, settings: argparse.Namespace) -> bool:
-    count = settings.changes
-
-    def rate(copies: Copies, backlog: Callable[[int], AbstractContextManager[str]]) -> float:
-        # A backlog of its own: behind an older one the server would also decode what earlier rounds have written.
-        with backlog(count) as table, database.slot(table) as slot:
-            copies.fresh(table)
-            changes = backlog_of(spark, database, slot, table)
-            began = database.became_active(slot)
-            mode = jdbc.Changes(key_columns=["id"])
-            into: dict[str, Any] = {"table": "copies", "mode": mode, "sink_id": slot, **copies.login}
-            ended = delivered(
-                lambda checkpoint: epochal.write.jdbc(changes, copies.url, checkpoint=checkpoint, **into), count
-            )
-            if copies.rows() != digest_of(database, table):
-                raise RuntimeError("the replica differs")
-            return count / (ended - began())
-
-    with in_mysql("mariadb") as mariadb, in_mysql("mysql") as mysql8:
-        places = {"PostgreSQL": in_postgres(database), "MariaDB": mariadb, "MySQL": mysql8}
-        kinds = {"inserts": database.inserts, "60 % inserts, 30 % updates": database.mixed}
-        contest = Contest(
-            f"The same changes into a replica on this machine, mode changes; goal {REPLICA_GOAL:,}/s into PostgreSQL",
-            {
-                f"{place}, {kind}": lambda copies=copies, backlog=backlog: rate(copies, backlog)
-                for place, copies in places.items()
-                for kind, backlog in kinds.items()
-            },
-            goals={
-                (f"{place}, {kind}", f"PostgreSQL, {kind}"): 0.6 for place in ("MariaDB", "MySQL") for kind in kinds
-            },
-            unit="changes/s",
-            rounds=settings.rounds,
-            warm_up=1,
-        )
-        met = contest.run()
-    fast = all(statistics.median(contest.figures[f"PostgreSQL, {kind}"]) >= REPLICA_GOAL for kind in kinds)
-    print(f"  goal {'met' if fast else 'MISSED'}", flush=True)
-    return met and fast
 
 
 def latency(spark: SparkSession, database: Database, settings: argparse.Namespace) -> bool:
@@ -347,7 +214,14 @@ def snapshot(spark: SparkSession, database: Database, settings: argparse.Namespa
     return met
 
 
-MEASURED = {"backlog": backlog, "replica": replica, "latency": latency, "idle": idle, "snapshot": snapshot}
+MEASURED = {
+    "backlog": backlog,
+    "replica": replica,
+    "several": several,
+    "latency": latency,
+    "idle": idle,
+    "snapshot": snapshot,
+}
 
 
 def main(arguments: Sequence[str] = ()) -> bool:

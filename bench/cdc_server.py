@@ -1,4 +1,4 @@
-"""Shared code of the benchmark of epochal-cdc: the server with its backlogs and slots, and Java readers of a slot."""
+"""Shared code of the benchmarks of epochal-cdc: the server with its backlogs and slots, queries, and Java readers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from jdbc import COLUMNS, Target
+from pyspark.sql import DataFrame, SparkSession
 
+import epochal
+from epochal import cdc
 from support.postgres import Server
 
 TRANSACTION = 1000
@@ -69,29 +74,41 @@ class Database(Target):
         return began
 
     @contextmanager
-    def backlog(self, table: str, changes: int, transaction: str) -> Iterator[str]:
-        """A table with a publication and a slot of the same name, and changes that the slot has not sent.
+    def backlog(self, name: str, changes: int, transaction: str, tables: Sequence[str] = ()) -> Iterator[str]:
+        """A table, or several, with a publication and a slot of the same name, and changes that the slot has not sent.
 
         Args:
+            tables: names; by default one, that of the slot.
             transaction: statements of transaction ``t`` in PL/pgSQL, with 1,000 changes.
         """
+        tables = tables or [name]
+        for table in tables:
+            self.execute(
+                f"CREATE TABLE {table} ({COLUMNS.format(key=' PRIMARY KEY')})",
+                f"INSERT INTO {table} SELECT {VALUES} FROM generate_series({-TRANSACTION}, -1) n",
+            )
         self.execute(
-            f"CREATE TABLE {table} ({COLUMNS.format(key=' PRIMARY KEY')})",
-            f"INSERT INTO {table} SELECT {VALUES} FROM generate_series({-TRANSACTION}, -1) n",
-            f"CREATE PUBLICATION {table} FOR TABLE {table}",
-            f"SELECT pg_create_logical_replication_slot('{table}', 'pgoutput')",
+            f"CREATE PUBLICATION {name} FOR TABLE {', '.join(tables)}",
+            f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')",
             f"DO $$ BEGIN FOR t IN 0..{changes // TRANSACTION - 1} LOOP {transaction}; COMMIT; END LOOP; END $$",
             "CHECKPOINT",
         )
         try:
-            yield table
+            yield name
         finally:
-            self.drop_slot(table)
-            self.execute(f"DROP PUBLICATION {table}", f"DROP TABLE {table}")
+            self.drop_slot(name)
+            self.execute(f"DROP PUBLICATION {name}", f"DROP TABLE {', '.join(tables)}")
 
     def inserts(self, changes: int) -> AbstractContextManager[str]:
         rows = f"generate_series({TRANSACTION}::bigint * t, {TRANSACTION}::bigint * (t + 1) - 1) n"
         return self.backlog("inserts", changes, f"INSERT INTO inserts SELECT {VALUES} FROM {rows}")
+
+    def inserts_into(self, tables: Sequence[str], changes: int) -> AbstractContextManager[str]:
+        """The same number of rows in each table and transaction."""
+        each = TRANSACTION // len(tables)
+        rows = f"generate_series({each}::bigint * t, {each}::bigint * (t + 1) - 1) n"
+        inserts = "; ".join(f"INSERT INTO {table} SELECT {VALUES} FROM {rows}" for table in tables)
+        return self.backlog("several", changes, inserts, tables)
 
     def mixed(self, changes: int) -> AbstractContextManager[str]:
         """600 rows inserted, and of the 600 before 300 updated and 100 deleted."""
@@ -137,3 +154,30 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def changes_of(spark: SparkSession, database: Database, table: str, slot: cdc.Slot, **more: Any) -> DataFrame:
+    return epochal.read.cdc(spark, database.address, user="postgres", table=f"public.{table}", slot=slot, **more)
+
+
+def backlog_of(spark: SparkSession, database: Database, slot: str, table: str) -> DataFrame:
+    position = database.value(f"SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = '{slot}'")
+    ready = cdc.Slot(slot, create=False, publication=table, create_publication=False)
+    return changes_of(spark, database, table, ready, starting_offset=position)
+
+
+def delivered(start: Callable[[str], Any], rows: int) -> float:
+    """Runs a query until it has delivered so many rows; returns the end of the last batch."""
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=".", ignore_cleanup_errors=True) as checkpoint:
+        query = start(checkpoint)
+        try:
+            while True:
+                batches = [p for p in query.recentProgress if p["numInputRows"]]
+                if sum(p["numInputRows"] for p in batches) >= rows:
+                    began = datetime.fromisoformat(batches[-1]["timestamp"].replace("Z", "+00:00"))
+                    return began.timestamp() + batches[-1]["durationMs"]["triggerExecution"] / 1000
+                if not query.isActive:
+                    raise RuntimeError(f"the query ended: {query.exception()}")
+                time.sleep(0.1)
+        finally:
+            query.stop()
