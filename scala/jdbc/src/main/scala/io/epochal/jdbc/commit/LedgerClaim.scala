@@ -79,7 +79,8 @@ final private[jdbc] class LedgerClaim(
       connection: Connection,
       ledger: LedgerTable,
       made: Boolean): (LedgerRow, BulkRun, Seq[RoutedTable]) = {
-    val mine = if (ledger.exists(connection)) ledger.lock(connection, run.sinkId) else None
+    val hasLedger = ledger.exists(connection)
+    val mine = if (hasLedger) ledger.lock(connection, run.sinkId) else None
     val progress = this.progress(connection, ledger)
     progress.foreach(_.lock())
     lazy val serialize: Unit = if (!dialect.ledger.serializeClaims(connection)) {
@@ -89,7 +90,7 @@ final private[jdbc] class LedgerClaim(
     }
     val lockedTables = tables.map { case (table, _) =>
       val id = RoutedTable.sinkId(run.sinkId, table)
-      if (ledger.exists(connection)) ledger.lock(connection, id) else None
+      if (hasLedger) ledger.lock(connection, id) else None
     }
     def prepare(of: Database, columns: StructType)(beforeCreation: => Unit) =
       TargetTables.prepare(of, columns, connection, make = !dialect.abilities.ddlCommits)(beforeCreation)
@@ -125,9 +126,9 @@ final private[jdbc] class LedgerClaim(
     val claimedRun = BulkRun(row.sinkId, row.generation, row.runId, bound, bound.shape, once = false)
     database.bulk.foreach(_.claim(connection, claimedRun))
     if (before.isEmpty && several.isEmpty) dialect.bulk.foreach(_.forget(connection, claimedRun))
+    val last = before.filter(_.queryId == run.queryId).flatMap(_.last)
     val routedTables = tables.zip(bounds).zip(lockedTables).map { case (((table, of), bound), earlier) =>
       val ofTable = run.copy(sinkId = RoutedTable.sinkId(run.sinkId, table))
-      val last = before.flatMap(_.last).filter(_ => before.exists(_.queryId == run.queryId))
       for (all <- last; one <- earlier if ledger.leavesOut(connection, run.sinkId, one))
         throw RoutedTable.leftOut(one, all.epoch, table)
       RoutedTable(table, of, bound, claimRow(ofTable, earlier, bound.table.target, Progress.Empty))
