@@ -122,6 +122,49 @@ abstract class SeveralTables(databases: TestDatabases) extends SinkSuite(databas
     assert(count(f, "shop_items") == 1L)
   }
 
+  onSchema("rows that replace those of a table are compared with them", schema) { f =>
+    // The transaction, then the number of the change in it, as the source numbers them.
+    def of(transaction: Int, rows: InternalRow*): Seq[InternalRow] = rows.map { row =>
+      row.update(5, text(f"$transaction%016X/${row.getUTF8String(5).toString.toInt}%010d"))
+      row
+    }
+    def truncate = change("shop.orders", "truncate", null, null)
+    val first = run(f)
+    write(f, first, 0, of(1, (1 to 4).map(i => order(i.toLong, "a")): _*))
+    assert(!first.metrics.contains("replaced"))
+    f.database.execute(
+      "UPDATE shop_orders SET note = 'A' WHERE id = 2",
+      "DELETE FROM shop_orders WHERE id = 3",
+      "INSERT INTO shop_orders (id, note) VALUES (9, 'a'), (10, 'a')")
+    write(f, first, 1, of(2, truncate +: (1 to 4).map(i => order(i.toLong, "a")): _*))
+    assert(first.metrics("replaced").endsWith("shop_orders: 2 rows equal, 1 different, 1 missing, 2 extra"))
+    assert(ordersOf(f) == (1 to 4).map(i => s"$i a"))
+    write(f, first, 2, of(3, order(5L, null), item(1, 1L, "1.50")))
+    assert(!first.metrics.contains("replaced"))
+    val changes = of(
+      4,
+      change("shop.items", "truncate", null, null),
+      item(1, 1L, "1.50"),
+      truncate,
+      order(1L, "a"),
+      order(5L, null),
+      order(2L, "b"),
+      order(1L, null, "delete"))
+    write(f, first, 3, changes)
+    val replaced = first.metrics("replaced").split("; ").sorted
+    assert(replaced(0).endsWith("shop_items: 1 row equal, 0 different, 0 missing, 0 extra"))
+    assert(replaced(1).endsWith("shop_orders: 1 row equal, 1 different, 0 missing, 2 extra, 1 not compared"))
+    assert(ordersOf(f) == Seq("2 b", "5 null"))
+    // Changes of later transactions are not compared, and with earlier ones nothing is.
+    write(f, first, 4, of(5, truncate, order(2L, "b"), order(6L, "c")) ++ of(6, order(5L, null), order(6L, "d")))
+    assert(
+      first.metrics("replaced").endsWith("shop_orders: 1 row equal, 0 different, 0 missing, 0 extra, 2 not compared"))
+    write(f, first, 5, of(7, order(7L, "e")) ++ of(8, truncate, order(2L, "b")))
+    assert(!first.metrics.contains("replaced") && ordersOf(f) == Seq("2 b"))
+    write(f, first, 6, of(9, truncate))
+    assert(!first.metrics.contains("replaced") && ordersOf(f).isEmpty)
+  }
+
   onSchema("a run that was replaced writes into none of the tables", schema) { f =>
     val old = run(f)
     write(f, old, 0, Seq(order(1L, "a"), item(1, 1L, "1.50")))

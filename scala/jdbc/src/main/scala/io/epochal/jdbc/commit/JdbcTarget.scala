@@ -85,7 +85,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
   @volatile private var loadedBy = Map.empty[String, String]
 
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
-    if (several.nonEmpty) super.describe(shipment, tasks)
+    if (several.nonEmpty) super.describe(shipment, tasks) ++ loadedBy
     else Transports.describe(database, shipment, tasks) ++ loadedBy
 
   override def attempt[A](step: String)(body: SinkTransaction => A): A =
@@ -188,6 +188,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       val rows = new RoutedRows(shipment.rows, tables.all.size)
       val routedRows = tables.all.indices.flatMap(rows.of).map(_.rows).sum
       Loaded.Rows(routedRows, shipment.stored * tables.query.copies).check(epoch, bound.table.name)
+      val replacements = Seq.newBuilder[String]
       // The same order in all sinks avoids deadlocks.
       tables.all.zipWithIndex.sortBy(_._1.bound.table.name.table).foreach { case (table, i) =>
         val load = new TableLoad(table.database, table.run)
@@ -195,11 +196,16 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
         // Each table is recorded in its first epoch, even without rows.
         val isChanged = whole || ofTable.nonEmpty || table.row.last.isEmpty && !hasLoaded
         if (isChanged) load.begin(connection, whole, epoch)
-        ofTable.foreach(rows => load.load(epoch)(dialect.load(connection, table.bound, rows, batchSize)))
+        for (rows <- ofTable) {
+          val result = load.load(epoch)(dialect.load(connection, table.bound, rows, batchSize))
+          replacements ++= result.replacement.map(rows => s"${table.bound.table.name}: $rows")
+        }
         if (whole && table.row.queryId != next.queryId)
           ledger.takeOver(connection, table.row, next.queryId, table.bound.table.target)
         if (isChanged) record(table, next, ofTable.fold(0L)(_.rows))
       }
+      val all = replacements.result()
+      loadedBy = if (all.isEmpty) Map.empty else Map(Loaded.Replaced -> all.mkString("; "))
       Failpoints.reach(Failpoint.AfterLoad)
     }
 

@@ -2,6 +2,8 @@ package io.epochal.jdbc.commit
 
 import java.sql.Connection
 
+import org.slf4j.{Logger, LoggerFactory}
+
 import io.epochal.core.error.Conditions
 import io.epochal.jdbc.database.{BulkRun, Database, Loaded}
 import io.epochal.kit.database.Sql
@@ -25,6 +27,9 @@ final private[commit] class TableLoad(database: Database, run: BulkRun) {
   def load(epoch: String)(rows: => Loaded): Loaded = {
     val result = rows
     result.check(epoch, bound.table.name, database.options.keyColumns)
+    result.replacement.foreach { rows =>
+      TableLoad.log.info(s"epoch $epoch replaces the rows of ${bound.table.name}: $rows")
+    }
     result
   }
 
@@ -46,6 +51,7 @@ final private[commit] class TableLoad(database: Database, run: BulkRun) {
 }
 
 private object TableLoad {
+  val log: Logger = LoggerFactory.getLogger(classOf[TableLoad])
 
   /** Attempts to empty the table while other transactions add rows. */
   val Clearings = 3

@@ -9,7 +9,10 @@ sealed trait Loaded {
   /** Number of rows that the database reports as stored. */
   def stored: Long
 
-  /** For the progress metrics, where a database has several ways to load: the way, and the reason for it. */
+  /** How the rows differ from those that they replace; None: they do not replace all. */
+  def replacement: Option[Replacement] = None
+
+  /** For the progress metrics: the replacement; where a database has several ways to load, the way, and the reason for it. */
   def by: Map[String, String] = Map.empty
 
   /** @param keys
@@ -22,10 +25,26 @@ sealed trait Loaded {
 
 object Loaded {
 
+  /** The name of the metric. */
+  val Replaced = "replaced"
+
   /** @param expected
     *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
+    * @param method
+    *   for the metrics
     */
-  final case class Rows(stored: Long, expected: Long, override val by: Map[String, String] = Map.empty) extends Loaded {
+  final case class Rows(
+      stored: Long,
+      expected: Long,
+      method: Map[String, String] = Map.empty,
+      override val replacement: Option[Replacement] = None)
+      extends Loaded {
+
+    /** The same, with how the rows differ from those that they replace, if they do. */
+    def replacing(rows: Option[Replacement]): Rows = copy(replacement = rows)
+
+    override def by: Map[String, String] = method ++ replacement.map(Loaded.Replaced -> _.toString)
+
     override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
       if (stored != expected)
         throw Conditions.RowsDropped(

@@ -2,7 +2,7 @@ package io.epochal.jdbc.insert
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, FeedColumns, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, FeedColumns, Replacement, WriteMode}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.record.SourceColumn
@@ -57,6 +57,37 @@ abstract class KeyedMerge(
 
     /** A condition for rows without all columns. */
     val lacks: String = s"$unchangedColumn IS NOT NULL"
+
+    /** Compares the winners with the target's rows, which they replace if a row of the feed empties it, in the same transaction of the
+      * source. None: none does, or the target had no rows, or the feed has changes from before that row, so that they may differ. Rows
+      * of later transactions are not compared. Must run before the target changes.
+      *
+      * @param from
+      *   SQL of a table, which has the winners
+      * @param equal
+      *   compares the keys of `t` and `w`
+      */
+    def replacement(from: String, equal: String): Option[Replacement] = emptied
+      .filter(last =>
+        count(
+          s"SELECT count(*) FROM $source AS s WHERE $key IS NOT NULL AND ${bytes(version)} < ${literal(last)}") == 0)
+      .flatMap { last =>
+        val isCompared = s"(NOT $lacks AND $version LIKE ${literal(s"${last.takeWhile(_ != '/')}/%")})"
+        val isFound = s"t.$key IS NOT NULL"
+        def number(condition: String) = s"count(CASE WHEN $condition THEN 1 END)"
+        val counts =
+          Seq("true", isFound, s"NOT $deletes AND $isCompared", s"NOT $deletes AND $isCompared AND $isFound") :+
+            s"NOT $deletes AND $isCompared AND $isFound AND $identical"
+        val Seq(all, foundRows, rows, commonRows, equalRows) = Sql
+          .query(
+            connection,
+            s"SELECT ${counts.map(number).mkString(", ")} FROM $from AS w LEFT JOIN $target AS t ON $equal")(row =>
+            counts.indices.map(i => row.getLong(i + 1)))
+          .head
+        val before = count(s"SELECT count(*) FROM $target")
+        Option.when(before > 0 && rows > 0)(
+          Replacement(equalRows, commonRows - equalRows, rows - commonRows, before - foundRows, all - rows))
+      }
 
     def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $lacks") > 0
 
@@ -204,6 +235,9 @@ abstract class KeyedMerge(
     *   the columns by which rows are looked up: keys in their order, or a version
     */
   protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String
+
+  /** SQL for whether the columns of `t` and `w` have the same values, bit for bit. */
+  protected def identical: String
 
   /** SQL that compares keys, given by their columns, as the target's index does. */
   protected def same(left: Seq[String], right: Seq[String]): String =

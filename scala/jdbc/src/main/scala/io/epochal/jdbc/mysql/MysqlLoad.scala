@@ -181,7 +181,7 @@ private[mysql] object MysqlLoad {
           by = storedRows.by
           storedRows.rows
         } match {
-          case result: Loaded.Rows => result.copy(by = by)
+          case result: Loaded.Rows => result.copy(method = by)
           case other               => other
         }
     }
@@ -228,14 +228,26 @@ private[mysql] object MysqlLoad {
 
     override protected def merge(rows: Long, distinct: Long): Loaded = {
       val changes = feed
-      for (all <- changes if all.emptied.nonEmpty) run(s"DELETE FROM $target")
       val isSimple = distinct == rows && changes.forall(feed => feed.emptied.isEmpty && !feed.isPartial)
       val source = if (isSimple) incoming else winnersTable
       if (source == winnersTable)
         make(winnersTable, s"SELECT w.* FROM ${changes.fold(winners)(_.winners)} AS w")
+      val replacement = changes.flatMap(_.replacement(source, matches))
+      if (changes.exists(_.emptied.nonEmpty)) run(s"DELETE FROM $target")
       upsert.operation.fold(Loaded.Rows(store(source, distinct), distinct))(operation =>
-        change(source, distinct, quote(operation.name), changes))
+        change(source, distinct, quote(operation.name), changes).replacing(replacement))
     }
+
+    override protected def identical: String = table.columns
+      .map { bound =>
+        val kind = MysqlType.of(bound.column)
+        val Seq(one, other) = Seq("t", "w").map { of =>
+          val name = s"$of.${quote(bound.column.name)}"
+          if (kind.isText || kind.name == "json") s"CAST(CONVERT($name USING utf8mb4) AS BINARY)" else name
+        }
+        s"$one <=> $other"
+      }
+      .mkString(" AND ")
 
     private def change(source: String, distinct: Long, deletes: String, changes: Option[Feed]): Loaded.Rows = {
       val lacks = changes.fold("false")(_.lacks)

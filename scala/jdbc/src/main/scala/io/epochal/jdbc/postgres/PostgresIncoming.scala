@@ -64,16 +64,26 @@ private[postgres] object PostgresIncoming {
   /** Data exceptions, and the syntax errors of some types. */
   private val Unparsable = Seq("22", "42601")
 
+  /** A column with the type that texts are parsed as: of a domain, its base type.
+    *
+    * @param of
+    *   SQL of its relation, and a point
+    */
+  def valueOf(bound: BoundColumn, of: String, isText: Boolean = false): String = {
+    val name = s"$of${PostgresDialect.quote(bound.column.name)}"
+    bound.column.columnType match {
+      // A point is the thousands separator of money in some locales, and the decimal one of a number in all.
+      case kind: PostgresType if parses(bound) =>
+        s"$name${if (isText && kind.name == "money") "::pg_catalog.\"numeric\"" else ""}::${kind.sql}"
+      case _ => name
+    }
+  }
+
   /** A SELECT of all columns, with the target's types, from a relation that is [[like]] encoded rows. */
   def typed(table: BoundTable, from: String): String = {
     val columns = table.columns.map { bound =>
       val name = PostgresDialect.quote(bound.column.name)
-      bound.column.columnType match {
-        // A point is the thousands separator of money in some locales, and the decimal one of a number in all.
-        case kind: PostgresType if parses(bound) =>
-          s"$name${if (kind.name == "money") "::pg_catalog.\"numeric\"" else ""}::${kind.sql} AS $name"
-        case _ => name
-      }
+      if (parses(bound)) s"${valueOf(bound, "", isText = true)} AS $name" else name
     } ++ table.operation.toSeq.flatMap(_.names).map(PostgresDialect.quote)
     s"SELECT ${columns.mkString(", ")} FROM $from"
   }

@@ -77,7 +77,6 @@ final private class PostgresMerge(
 
   /** Follows a change feed. The winners are sorted once, into a table, and stay there for all statements. */
   private def follow(changes: Feed): Loaded = {
-    if (changes.emptied.nonEmpty) write(s"DELETE FROM $target"): Unit
     val deletes = changes.deletes
     val from = PostgresIncoming.relation(table, Winners)
     val (different, removing, partial) = withOperators(
@@ -87,13 +86,37 @@ final private class PostgresMerge(
         Sql.raw(
           s"SELECT count(*), count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from"))
     )(row => (row.getLong(1), row.getLong(2), row.getLong(3)))
+    val replacement = changes.replacement(from, keysEqual)
+    val equalRows = if (changes.emptied.isEmpty) 0L else replace(from, deletes, partial)
     val lostRows = if (partial == 0) 0L else changes.followKeys(from, keysEqual)
     val (foundRows, deletedRows) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
     val updated = if (partial == 0) 0L else changes.update(from, keysEqual)
     // Of a condition the server would not know how many rows it leaves.
     if (removing + partial > 0) run(s"DELETE FROM $from WHERE $deletes OR ${changes.lacks}")
     val storedRows = insert(from)
-    Loaded.Rows(storedRows + deletedRows + updated, different - removing + math.max(foundRows, deletedRows) + lostRows)
+    Loaded
+      .Rows(
+        storedRows + deletedRows + updated,
+        different - equalRows - removing + math.max(foundRows, deletedRows) + lostRows)
+      .replacing(replacement)
+  }
+
+  /** Empties the target, but for the keys of the winners, which then lack its rows that are equal. Returns the number of these. */
+  private def replace(from: String, deletes: String, partial: Long): Long =
+    // The values of a partial row are those of the winners, and not of the target.
+    if (partial > 0) {
+      write(s"DELETE FROM $target"): Unit
+      0L
+    } else {
+      write(
+        s"DELETE FROM $target AS t WHERE NOT EXISTS (SELECT FROM $from AS w WHERE $keysEqual AND NOT w.$deletes)"): Unit
+      Sql.update(connection, s"DELETE FROM $from AS w USING $target AS t WHERE $keysEqual AND $identical")
+    }
+
+  override protected def identical: String = {
+    def row(of: String) =
+      table.columns.map(PostgresIncoming.valueOf(_, s"$of.")).mkString("ROW(", ", ", ")::pg_catalog.record")
+    s"${row("t")} OPERATOR(pg_catalog.*=) ${row("w")}"
   }
 
   override protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String = {

@@ -51,9 +51,11 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
 
   override protected def merge(rows: Long, distinct: Long): Loaded = {
     val changes = feed
-    for (all <- changes if all.emptied.nonEmpty) run(s"DELETE FROM $target")
     run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners)}")
+    val replacement = changes.flatMap(_.replacement(Winners, equal))
     val partial = changes.filter(_.isPartial)
+    for (operation <- upsert.operation if changes.exists(_.emptied.nonEmpty))
+      replace(quote(operation.name), partial.nonEmpty)
     val lostRows = partial.fold(0L)(_.followKeys(Winners, equal))
     val (deletedRows, foundRows, keptRows) =
       upsert.operation.fold((0L, 0L, distinct))(operation => delete(quote(operation.name)))
@@ -64,8 +66,23 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
       .update(connection)
     run(s"DROP TABLE $Winners")
-    Loaded.Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows + lostRows)
+    Loaded.Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows + lostRows).replacing(replacement)
   }
+
+  /** Empties the target, but for the keys of the winners, which then lack its rows that are equal. */
+  private def replace(deletes: String, isPartial: Boolean): Unit =
+    // The values of a partial row are those of the winners, and not of the target.
+    if (isPartial) run(s"DELETE FROM $target")
+    else {
+      run(s"DELETE FROM $target WHERE (($keys) IN (SELECT $keys FROM $Winners WHERE NOT $deletes)) IS NOT TRUE")
+      run(s"DELETE FROM $Winners AS w WHERE EXISTS (SELECT 1 FROM $target AS t WHERE $equal AND $identical)")
+    }
+
+  /** The first shows a zero's sign, too, but a text only up to NUL. */
+  override protected def identical: String = table.columnNames
+    .map(quote)
+    .map(name => s"quote(t.$name) = quote(w.$name) AND CAST(t.$name AS BLOB) IS CAST(w.$name AS BLOB)")
+    .mkString(" AND ")
 
   override protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String = {
     val relation = s"temp.epochal_$name"
