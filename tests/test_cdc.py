@@ -237,7 +237,7 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:
     page = documents.page("docs/cdc.md")
-    rights, drop = (block.text for block in page.blocks("sql"))
+    rights, drop, reload = (block.text for block in page.blocks("sql"))
     program = page.blocks("python")[0].text
     shop = Postgres(make_conninfo(postgres.server, dbname="shop"), "public")
     with psycopg.connect(postgres.server, autocommit=True) as server:
@@ -261,6 +261,10 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
                 until(lambda: "orders" in postgres.tables() and stored(postgres) == [(1, "one")], "the first row")
                 shop.execute("UPDATE orders SET note = 'changed'", "INSERT INTO orders VALUES (2, 'two')")
                 until(lambda: stored(postgres) == [(1, "changed"), (2, "two")], "the changes")
+                postgres.execute("UPDATE orders SET note = 'by hand'")
+                for statement in statements(reload):
+                    shop.execute(statement)
+                until(lambda: stored(postgres) == [(1, "changed"), (2, "two")], "the reload")
             finally:
                 query.stop()
             for statement in statements(drop):

@@ -184,6 +184,18 @@ def test_an_address_that_is_no_url_of_postgresql_is_refused() -> None:
         cdc.check("postgresql://me:secret@db/shop", table="orders")
 
 
+def test_a_reload_is_refused_where_no_query_would_read_the_request(postgres: Postgres) -> None:
+    postgres.execute("CREATE TABLE orders (id INT PRIMARY KEY)")
+    with servers.server() as empty:
+        run(empty.dsn, "CREATE TABLE orders (id INT PRIMARY KEY)")
+        url = f"jdbc:postgresql://127.0.0.1:{empty.port}/postgres"
+        with pytest.raises(epochal.DatabaseError, match="replication slots: none of this database") as refusal:
+            cdc.reload(url, table="public.orders", user="postgres")
+        assert "start the query first" in str(refusal.value.hint)
+    with pytest.raises(epochal.TableError, match="there is 'orders'"):
+        cdc.reload(postgres.url, table=f"{postgres.schema}.order", user=postgres.user)
+
+
 def test_status_compares_until_when_all_is_stored_with_the_clock(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,23 +45,24 @@ def names(shop: Postgres, *tables: str) -> list[str]:
     return [f"{shop.schema}.{table}" for table in tables or KEYS]
 
 
-def replicate(spark: SparkSession, shop: Postgres, place: Path, target: Database | None = None, **more: Any) -> None:
-    """Runs the query until it has delivered what was committed before."""
+def replicate(spark: SparkSession, shop: Postgres, place: Path, target: Database | None = None, **more: Any) -> str:
+    """Runs the query until it has delivered what was committed before. Returns how reloaded rows differed."""
     into = target or shop
-    arguments: dict[str, Any] = {"tables": names(shop), "into": "replica_{table}", "sink_id": "shop"} | more
+    arguments: dict[str, Any] = {"tables": names(shop), "into": "replica_{table}", "sink_id": "shop"}
+    arguments |= {"slot": cdc.Slot(shop.schema)} | more
     query = epochal.replicate(
         spark,
         shop.url,
         into.url,
         user=shop.user,
         target_user=into.user,
-        slot=cdc.Slot(shop.schema),
         checkpoint=place,
         trigger="availableNow",
         **arguments,
     )
     with epochal.errors.named():
         query.awaitTermination()
+    return "; ".join(progress.sink.metrics.get("replaced", "") for progress in query.recentProgress)
 
 
 def require_equal(shop: Postgres, *tables: str) -> None:
@@ -72,6 +74,7 @@ def require_equal(shop: Postgres, *tables: str) -> None:
         assert rows == replica, table
 
 
+@pytest.mark.line
 def test_one_query_keeps_replicas_of_two_tables(spark: SparkSession, shop: Postgres, tmp_path: Path) -> None:
     replicate(spark, shop, tmp_path)
     require_equal(shop)
@@ -151,11 +154,52 @@ def test_a_reader_of_the_replicas_sees_states_of_the_source_only(
                     connection.execute("UPDATE there SET amount = amount + 1 WHERE id %% 60 = %s", (i,))
         moved = "SELECT sum(amount) FROM replica_there"
         until(lambda: shop.query(moved) == shop.query(moved.replace("replica_", "")), "the last change")
+        # Rows that differ, with the same sum.
+        wrong = "SELECT count(*) FROM replica_here WHERE id > 1000"
+        shop.execute(
+            "UPDATE replica_here SET id = id + 1000",
+            "UPDATE replica_there SET id = id + 1000",
+        )
+        cdc.reload(shop.url, table=names(shop, "here", "there"), user=shop.user)
+        for table in ("here", "there"):
+            until(lambda wrong=wrong, table=table: shop.query(wrong.replace("here", table)) == [(0,)], "the reload")  # type: ignore[misc]
     finally:
         done.set()
         reader.join()
         query.stop()
     assert seen == {5000}
+
+
+def test_a_reload_makes_a_replica_equal_again(
+    spark: SparkSession, shop: Postgres, sqlite: Sqlite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``epochal cdc reload``, with the query stopped: it finds the request in the log."""
+    replicate(spark, shop, tmp_path / "postgres", history="{table}_history")
+    replicate(spark, shop, tmp_path / "sqlite", sqlite, into="{table}", slot=cdc.Slot(f"{shop.schema}_2"))
+    different = [
+        "UPDATE {orders} SET note = 'by hand' WHERE id < 10",
+        "DELETE FROM {orders} WHERE id > 90",
+        "INSERT INTO {orders} (id, note, document) VALUES (1000, '', '')",
+    ]
+    for statement in different:
+        shop.execute(statement.format(orders="replica_orders"))
+        sqlite.execute(statement.format(orders="orders"))
+    assert main(["cdc", "reload", shop.url, "--user", str(shop.user), "--table", f"{shop.schema}.orders"]) == 0
+    assert f"requested: {shop.schema}.orders; slots of this database: " in capsys.readouterr().out
+    shop.execute("UPDATE orders SET note = 'later' WHERE id = 3", "DELETE FROM items WHERE id = 1")
+    # The change comes first, in an epoch of its own.
+    differences = "orders: 82 rows equal, 8 different, 10 missing, 1 extra"
+    assert differences in replicate(spark, shop, tmp_path / "postgres", history="{table}_history")
+    assert differences in replicate(
+        spark, shop, tmp_path / "sqlite", sqlite, into="{table}", slot=cdc.Slot(f"{shop.schema}_2")
+    )
+    require_equal(shop)
+    assert sqlite.query("SELECT id, note, document FROM orders ORDER BY id") == shop.query(
+        "SELECT id, note, document FROM orders ORDER BY id"
+    )
+    kinds = "SELECT _change_type, count(*) FROM orders_history GROUP BY 1 ORDER BY 1"
+    assert shop.query(kinds) == [("insert", 200), ("truncate", 1), ("update_postimage", 1)]
+    shop.drop_slot(f"{shop.schema}_2")
 
 
 def test_the_replicas_of_sqlite_have_all_rows(
@@ -292,6 +336,28 @@ def test_tables_that_are_created_or_dropped_later_follow_after_the_next_start(
     assert sqlite.query("SELECT count(*) FROM later") == [(11,)]
     assert sqlite.query("SELECT count(*) FROM orders WHERE id = -1") == [(1,)]
     assert sqlite.query("SELECT count(*) FROM items") == [(90,)]
+
+
+def test_a_table_is_added_and_dropped_with_the_same_slot(
+    spark: SparkSession, shop: Postgres, sqlite: Sqlite, tmp_path: Path
+) -> None:
+    """Its earlier rows come first, and no change without them."""
+    run = partial(replicate, spark, shop, tmp_path / "checkpoint", sqlite, into="{table}")
+    run(tables=names(shop, "orders"))
+    shop.execute("UPDATE items SET price = 7 WHERE id < 10")
+    with pytest.raises(epochal.DatabaseError, match=r"lacks .*items") as refusal:
+        run()
+    shop.execute(str(refusal.value.hint).partition("run: ")[2], "UPDATE items SET price = 8 WHERE id > 90")
+    run()
+    columns = "id, line, mood, CAST(price AS DOUBLE PRECISION) FROM items"
+    assert sqlite.query(f"SELECT {columns} ORDER BY line, id") == shop.query(f"SELECT {columns} ORDER BY line, id")
+    with pytest.raises(epochal.CheckpointError, match="items was left out") as left:
+        run(tables=names(shop, "orders"))
+    shop.execute(str(left.value.hint).partition("start again: ")[2])
+    shop.execute("DELETE FROM items WHERE id < 10", "DELETE FROM orders WHERE id < 10")
+    run(tables=names(shop, "orders"))
+    assert sqlite.query("SELECT count(*) FROM items") == [(100,)]
+    assert sqlite.query("SELECT count(*) FROM orders") == [(91,)]
 
 
 def test_a_column_that_was_added_follows_with_adopt(spark: SparkSession, shop: Postgres, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Replicas in other databases of a PostgreSQL table, or of several by one query, that change all the time; the driver
-is killed with SIGKILL at steps of the sink and at random moments. Afterwards the rows are equal. Of several, a reader
-sees only states that the source had.
+is killed with SIGKILL at steps of the sink and at random moments. Afterwards the rows are equal. Several are reloaded
+again and again meanwhile, and a reader sees only states that the source had.
 
 ``EPOCHAL_CRASH=full`` kills it 20 times for each database, otherwise twice; ``EPOCHAL_CDC_KILLS`` sets the number.
 """
@@ -33,6 +33,8 @@ ACCOUNTS = 500
 #: Written when the writer has stopped.
 LAST = 1_000_000
 SEED = kill_seed()
+#: Of reloads, which are requested all the time.
+RELOADS = ("reload.requested", "reload.copied", "reload.complete", "capture.changes", "reload.stored")
 STEPS = ("task.after-commit", "rows.loaded", "ledger.written", "commit.before", "commit.after", "journal.removed")
 COLUMNS = {"accounts": "id, balance, document", "history": "id, account, delta"}
 #: Two tables between which amounts are moved, so that their sum stays.
@@ -90,6 +92,11 @@ def move(database: Postgres, draw: random.Random) -> None:
     )
 
 
+def reload(database: Postgres, draw: random.Random, tables: list[str]) -> None:
+    table = f"{database.schema}.{draw.choice(tables)}"
+    database.execute(f"SELECT pg_logical_emit_message(true, 'epochal', 'reload {table}')")
+
+
 @contextmanager
 def place_of(kind: str, directory: Path, source: Postgres) -> Iterator[Place]:
     if kind == "postgres":
@@ -131,6 +138,7 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
                 f"CREATE TABLE {table} ({columns})", f"INSERT INTO {table} SELECT i, 100 FROM generate_series(1, 300) i"
             )
         mover = Thread(lambda: move(database, draw), 0.03)
+        reloads = Thread(lambda: reload(database, draw, tables) if together else None, 2)
         seen: set[str] = set()
         writer = Writer(database, draw, ACCOUNTS, pause=0.02)
 
@@ -173,11 +181,13 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
                 if kill % 3 == 1:
                     copy("", at_random)
                 else:
-                    step = f"{draw.choice(STEPS)}=halt@{draw.randrange(1, 4)}"
+                    steps = STEPS + RELOADS if together else STEPS
+                    step = f"{draw.choice(steps)}=halt@{draw.randrange(1, 4)}"
                     copy(f"-Depochal.failpoints={step}", ends_at(step))
         finally:
             writer.stop()
             mover.stop()
+            reloads.stop()
 
         copy("", arrive(LAST))
         reader.stop()

@@ -1,4 +1,4 @@
-"""``epochal.cdc.check``: whether a server allows the changes of a table to be captured."""
+"""``epochal.cdc.check``: whether a server allows the changes of a table to be captured; ``epochal.cdc.reload``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from epochal import _calls, _session
 from epochal._arguments import suggesting
-from epochal._declarations import CDC
+from epochal._declarations import CDC, Form
 from epochal._values.cdc import Slot
 from epochal._values.secret import Secret
 from epochal._values.table import Connection
@@ -17,9 +17,10 @@ from epochal._values.value import without_login
 from epochal.errors import ConnectUnsupportedError, OptionError, named
 from epochal.tools.output import aligned, as_json
 
-__all__ = ["Point", "Preflight", "check"]
+__all__ = ["Point", "Preflight", "Reload", "check", "reload"]
 
-_FORM = replace(CDC, caller="epochal.cdc.check")
+_CHECK = replace(CDC, caller="epochal.cdc.check")
+_RELOAD = replace(CDC, caller="epochal.cdc.reload")
 _PREFIX = "jdbc:postgresql:"
 
 
@@ -107,25 +108,94 @@ def check(
         DatabaseError: the server cannot be reached, or refuses the login.
         ConnectUnsupportedError: only Spark Connect's client is installed, which has no JVM.
     """
-    with _calls.calling([_calls.Call(_FORM, (Slot,))]), named():
+    report = _answer(
+        _CHECK,
+        "check",
+        url,
+        table=table,
+        user=user,
+        password=password,
+        slot=slot,
+        preimages=preimages,
+        connection=connection,
+    )
+    return Preflight(url=report["url"], table=report["table"], points=tuple(Point(**one) for one in report["points"]))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Reload:
+    """The result of ``cdc.reload``.
+
+    Attributes:
+        url: the server, without login.
+        tables: names of the tables.
+        slots: the replication slots of the database; the queries that use them reload those of the tables that they
+            capture.
+    """
+
+    url: str
+    tables: tuple[str, ...]
+    slots: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as JSON types."""
+        return dict(as_json(self))
+
+    def __str__(self) -> str:
+        return f"requested: {', '.join(self.tables)}; slots of this database: {', '.join(self.slots)}"
+
+    __repr__ = __str__
+
+
+@suggesting
+def reload(
+    url: str,
+    *,
+    table: str | Sequence[str],
+    user: str | None = None,
+    password: Secret | str | None = None,
+    connection: Connection | None = None,
+) -> Reload:
+    """Requests a reload of tables from all queries that capture them.
+
+    Writes a message into the server's log and does not wait. A query that is stopped reads it after its next start. It
+    needs no session, but the jar: it starts a JVM if this process has none.
+
+    >>> cdc.reload("jdbc:postgresql://db/shop", table="public.orders", user="capture")  # doctest: +SKIP
+    requested: public.orders; slots of this database: shop
+
+    Args:
+        url: JDBC URL of the server.
+        table: name of the table, or of several, as in ``epochal.read.cdc``.
+        user: any role of the database.
+        password: password of the user; secret.
+        connection: properties for the driver.
+
+    Returns:
+        The tables, and the slots of the database.
+
+    Raises:
+        OptionError: an argument is invalid.
+        TableError: there is no such table.
+        DatabaseError: the server cannot be reached, refuses the login, is older than PostgreSQL 14, is a standby, or
+            has no replication slot in this database.
+        ConnectUnsupportedError: only Spark Connect's client is installed, which has no JVM.
+    """
+    report = _answer(_RELOAD, "reload", url, table=table, user=user, password=password, connection=connection)
+    return Reload(url=report["url"], tables=tuple(report["tables"]), slots=tuple(report["slots"]))
+
+
+def _answer(form: Form, method: str, url: str, **arguments: Any) -> Any:
+    """The jar's answer."""
+    with _calls.calling([_calls.Call(form, (Slot,))]), named():
         if not url.startswith(_PREFIX):
             raise OptionError(
                 "OPTION_INVALID",
-                f"The argument 'url' of epochal.cdc.check is '{without_login(url)}', not a URL of PostgreSQL.",
+                f"The argument 'url' of {form.caller} is '{without_login(url)}', not a URL of PostgreSQL.",
                 f'Set it like this: url="{_PREFIX}//db.example.com/shop".',
             )
-        arguments = {
-            "url": url,
-            "table": table,
-            "user": user,
-            "password": password,
-            "slot": slot,
-            "preimages": preimages,
-            "connection": connection,
-        }
-        options = _FORM.options(arguments, {"retry.maxAttempts": 1})
-        report = json.loads(_jvm().io.epochal.cdc.CaptureDesk.check(dict(options)))
-    return Preflight(url=report["url"], table=report["table"], points=tuple(Point(**one) for one in report["points"]))
+        options = form.options({"url": url, **arguments}, {"retry.maxAttempts": 1})
+        return json.loads(getattr(_jvm().io.epochal.cdc.CaptureDesk, method)(dict(options)))
 
 
 def _jvm() -> Any:

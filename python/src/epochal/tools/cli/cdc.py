@@ -1,4 +1,4 @@
-"""The command ``cdc check``."""
+"""The commands ``cdc check`` and ``cdc reload``."""
 
 from __future__ import annotations
 
@@ -10,35 +10,57 @@ from epochal._values.cdc import Slot
 from epochal._values.kind import TEXT
 from epochal._values.value import Option
 from epochal.errors import EpochalError
-from epochal.tools.capture import check
+from epochal.tools.capture import check, reload
 from epochal.tools.cli import info, shared
 
 #: The arguments, by the options of the jar that have the same effect: errors name them.
-_ARGUMENTS = Form(
+_TABLE = {"--table": Option("dbtable", TEXT), **shared.LOGIN}
+_RELOAD = Form("epochal-cdc", "epochal cdc reload", plain=_TABLE)
+_CHECK = Form(
     "epochal-cdc",
     "epochal cdc check",
     plain={
-        "--table": Option("dbtable", TEXT),
         "--slot": Option("slot", TEXT),
         "--publication": Option("publication", TEXT),
         "--preimages": Option("preimages", TEXT),
-        **shared.LOGIN,
+        **_TABLE,
     },
 )
 
 
 def add(commands: Any) -> None:
     """Adds the command to the parser's own."""
-    group = commands.add_parser("cdc", help="check a server whose changes are to be captured")
+    group = commands.add_parser("cdc", help="check a server whose changes are to be captured; reload tables")
     inner = group.add_subparsers(dest="cdc_command", metavar="command", required=True)
     parser = shared.command(inner, "check", "list what capture needs of a server, with the SQL that fixes it", run)
-    parser.set_defaults(form=_ARGUMENTS)
-    parser.add_argument("url", help="JDBC URL of the server")
-    parser.add_argument("--table", required=True, help="table to capture; several: public.orders,public.items")
+    parser.set_defaults(form=_CHECK)
+    _add_table(parser, "table to capture")
     parser.add_argument("--slot", help="replication slot of the query")
     parser.add_argument("--publication", help="publication with the table (default: the slot's name)")
     parser.add_argument("--preimages", action="store_true", help="updates are also to deliver the row before them")
     shared.login_arguments(parser)
+    parser = shared.command(inner, "reload", "ask running queries to load tables again", run_reload)
+    parser.set_defaults(form=_RELOAD)
+    _add_table(parser, "table to reload")
+    shared.login_arguments(parser)
+
+
+def _add_table(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("url", help="JDBC URL of the server")
+    parser.add_argument("--table", required=True, help=f"{what}; several: public.orders,public.items")
+
+
+def run_reload(options: argparse.Namespace) -> int:
+    """Requests the reload; returns the exit code."""
+    try:
+        request = reload(options.url, table=options.table, user=options.user, password=shared.password(options))
+    except EpochalError:
+        raise
+    except Exception:
+        info.require()
+        raise
+    shared.show(options, request, request.to_dict())
+    return shared.FINE
 
 
 def run(options: argparse.Namespace) -> int:

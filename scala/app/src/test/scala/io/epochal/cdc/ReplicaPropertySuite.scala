@@ -115,6 +115,7 @@ final class ReplicaPropertySuite extends QuerySuite {
           case 7          => count("ALTER")(program.alter())
           case 8          => count("TRUNCATE")(program.truncate())
           case 9 | 10     => catchUp()
+          case 11 | 12    => requestReload()
           case _          => program.step()
         }
         if (pause > 0) Thread.sleep(random.nextInt(pause).toLong)
@@ -191,6 +192,11 @@ final class ReplicaPropertySuite extends QuerySuite {
       isCaptured = false
       on(to)(s"DROP TABLE ${if (kind.isSeveral) "log" else table.name}")
       createReplica()
+    }
+
+    private def requestReload(): Unit = count("reload requested") {
+      val table = kind.tables(random.nextInt(kind.tables.size)).name
+      on(from)(s"SELECT pg_logical_emit_message(true, 'epochal', 'reload public.$table')")
     }
 
     private def arm(): Unit = {
@@ -309,6 +315,7 @@ private object ReplicaPropertySuite {
   /** Where queries fail, sources and sinks. */
   val Steps: IndexedSeq[String] = IndexedSeq("offset.first", "journal.written", "journal.synced", "journal.removed") ++
     Seq("publication", "slot", "rows", "range", "snapshot", "changes", "witness", "confirmed").map("capture." + _) ++
+    Seq("requested", "copied", "complete", "stored").map("reload." + _) ++
     Seq("task.before-commit", "task.after-commit", "ledger.written", "commit.before", "commit.after")
 
   final case class Kind(name: String, tables: Seq[ProgramTable], isSeveral: Boolean)

@@ -11,12 +11,12 @@ import org.slf4j.LoggerFactory
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Message.{Emitted, Relation, Truncate}
 import io.epochal.cdc.pgoutput.{Bytes, Lsn, Message}
-import io.epochal.cdc.slot.{ServerFacts, SlotFacts, SlotStream, StreamWatch}
+import io.epochal.cdc.reload.Reloads
+import io.epochal.cdc.slot.{ServerFacts, Signal, SlotFacts, SlotStream, StreamWatch}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal.acknowledged.{AcknowledgedJournal, JournalFenced}
 import io.epochal.core.thread.DaemonThreads
-import io.epochal.kit.database.Sql
 import io.epochal.kit.source.StoredMark
 import io.epochal.kit.source.journal.{AcknowledgedReceiver, JournalFaults}
 import io.epochal.kit.store.HadoopFileStore
@@ -43,20 +43,20 @@ final private[cdc] class Capture(
   private val markers = MarkerFiles.in(store)
   private val (restoredState, wholeRow) = ChangeState.of(journal, store.toString)
   @volatile private var state = restoredState.after(markers.newest)
+  private val reloads =
+    new Reloads(server, store.below(Reloads), state, tables.matching, tables.captures, snapshots.reload)
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder
 
   @volatile private var isClosed = false
   @volatile private var failure = Option.empty[EpochalException]
   @volatile private var deliveredRow = 0L
-  private val waitingChanges = WaitingChanges.of(journal, store, options, wholeRow)
+  val waitingChanges: WaitingChanges = WaitingChanges.of(journal, store, options, wholeRow)
   private val storedMark = StoredMark.in(store)
 
   /** The last facts of the slot, and when they were read. */
   @volatile private var slotFacts = (Option.empty[SlotFacts], System.nanoTime())
 
-  /** The last snapshot of this run: when it began, the rows from before, and all that are expected. */
-  @volatile private var snapshotRun = Option.empty[(Long, Long, Long)]
   @volatile private var isStandby = false
 
   /** When the catalog was last compared, whether the log has defined a table since, and of when the last mark's facts are. */
@@ -81,7 +81,7 @@ final private[cdc] class Capture(
   override def ended: Option[EpochalException] = failure
 
   /** Whether all changes before a log position are in the journal. */
-  def isDurable(lsn: Long): Boolean = refusal.isEmpty && isBefore(lsn)
+  def isDurable(lsn: Long): Boolean = refusal.isEmpty && isBefore(lsn) && !reloads.isLeft(lsn)
 
   private def isBefore(lsn: Long) = compareUnsigned(durableLsn, lsn) >= 0
   private def lastLsn: Long = state.last.fold(origin.start)(_.transaction.lsn)
@@ -96,8 +96,9 @@ final private[cdc] class Capture(
     "confirmed" -> Lsn.show(confirmedLsn),
     "reconnects" -> reconnects.sum.toString,
     "journalBytes" -> journal.bytes.toString,
-    "backlogBytes" -> journal.bytesFrom(deliveredRow).toString
-  ) ++ slotMetrics.metrics ++ (if (origin.snapshot) snapshotProgress.metrics else Map.empty)
+    "backlogBytes" -> journal.bytesFrom(deliveredRow).toString,
+    "reloadsLeft" -> reloads.left.toString
+  ) ++ slotMetrics.metrics ++ (if (origin.snapshot) snapshots.progress(state).metrics else Map.empty)
 
   private def slotMetrics: SlotMetrics = {
     val receivedLsn = if (isBefore(confirmedLsn)) durableLsn else confirmedLsn
@@ -105,18 +106,6 @@ final private[cdc] class Capture(
     val age = (System.nanoTime() - time) / 1e9
     val committedAt = state.last.map(_.transaction.committedAt)
     SlotMetrics(facts, age, receivedLsn, isIdle, committedAt, waitingChanges.oldest(deliveredRow))
-  }
-
-  private def snapshotProgress: SnapshotProgress = {
-    val current = state
-    SnapshotProgress(
-      math.max(1, origin.tables.size),
-      snapshots.incomplete(current).size,
-      current.snapshotRows,
-      snapshotRun.fold(0L)(_._2),
-      snapshotRun.map(_._3),
-      snapshotRun.fold(0.0)(run => (System.nanoTime() - run._1) / 1e9)
-    )
   }
 
   override def close(): Unit = {
@@ -130,7 +119,7 @@ final private[cdc] class Capture(
   }
 
   private def run(): Unit =
-    try while (!isClosed) attempt()
+    try Using.resource(reloads)(_ => while (!isClosed) attempt())
     catch {
       case _: InterruptedException if isClosed => ()
       // An error of the JVM, too: a query whose thread has ended must not wait for it.
@@ -148,15 +137,14 @@ final private[cdc] class Capture(
       val incomplete = snapshots.incomplete(state)
       val facts = server.catalog { connection =>
         val facts = check.resume(connection, origin, lastLsn, copies = incomplete.nonEmpty)
-        tables.check(connection, state)
+        reloads.leave(tables.check(connection, state, reloads.leftTables))
         facts
       }
       isStandby = facts.server.isStandby
       watchSlot(facts.slot)
       refusal = server.catalog(tables.hiddenChange(_))
-      if (incomplete.nonEmpty) copy(incomplete)
-      // Older servers send no binary values and no messages.
-      val isRecent = facts.server.major >= 14
+      if (incomplete.nonEmpty) copy()
+      val isRecent = facts.server.major >= 14 // Older servers send no binary values and no messages.
       Using.resource(server.stream(origin.slot, origin.publication, confirmedLsn, plan.binary && isRecent, isRecent)) {
         stream =>
           Using.resource(new StreamWatch(server, origin.slot, stream, options.heartbeat)) { watch =>
@@ -169,17 +157,14 @@ final private[cdc] class Capture(
           }
       }
     } catch {
-      case e: SQLException if ResumeCheck.isWithoutPublication(e) && refusal.nonEmpty =>
-        throw refusal.fold[Throwable](e)(_._2)
+      case e: SQLException if ResumeCheck.isWithoutPublication(e) && refusal.nonEmpty => throw refusal.get._2
       case e: SQLException if server.isTransient(e) && !isClosed =>
         reconnects.increment()
-        log.warn(s"${options.source}: the connection was lost: ${server.explain(e).problem}")
+        log.warn(s"${options.source}: begins again: ${server.explain(e).problem}")
         Thread.sleep(PauseAfterLoss)
     }
 
-  private def copy(incomplete: Seq[CdcTable]): Unit = {
-    val complete = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
-    snapshotRun = Some((System.nanoTime(), state.snapshotRows, complete + snapshots.expectedRows(incomplete)))
+  private def copy(): Unit = {
     def append(frame: ChangeFrame): Unit = {
       write(frame)
       Failpoints.reach(Failpoint.RowsCopied)
@@ -189,17 +174,18 @@ final private[cdc] class Capture(
       Thread.sleep(FullPause)
       watch()
     }
-    incomplete.foreach(table => state = snapshots.of(table, state, append, () => pause()).run(state))
+    snapshots.copy(state, append, () => pause())(state = _)
     Failpoints.reach(Failpoint.SnapshotCopied)
   }
 
   private def read(stream: SlotStream): Unit = {
     val rules = new ChangeRules(options.preimages && options.rows != RowShape.Json, options.onTruncate)
-    val intake = new ChangeIntake(state, rules, snapshots.view(state), origin.slot, server.place)
+    val intake =
+      new ChangeIntake(state, rules, snapshots.view(state), origin.slot, server.place, recent = reloads.recent)
     var flushTime, beatTime = System.nanoTime()
     var pause = 1L
     durableLsn = confirmedLsn
-
+    reloads.open(state, tables.addedTables, intake)
     def confirm(): Unit = {
       flushTime = System.nanoTime()
       state.last.map(_.transaction.lsn).filter(_ != confirmedLsn).foreach { lsn =>
@@ -216,6 +202,11 @@ final private[cdc] class Capture(
       confirm()
     }
 
+    def beginBatch(): Unit = {
+      intake.flush().foreach(append)
+      waitingChanges.cut()
+    }
+
     /** Stores a frame, or what comes before an error. */
     def appendNext(next: => Option[ChangeFrame]): Unit = {
       val frame =
@@ -227,12 +218,13 @@ final private[cdc] class Capture(
         }
       frame.foreach(append)
     }
-
     while (!isClosed) {
       val now = System.nanoTime()
       // What was committed before the change is delivered first.
       refusal.filter(change => isBefore(change._1)).foreach(change => throw change._2)
       if (!intake.isWithin) waitingChanges.end()
+      reloads.settle(state)
+      reloads.step(intake)
       if (isJournalFull) isJournalFull = isFull
       val message = if (isJournalFull) null else stream.poll()
       if (isIdle != (message == null && !isJournalFull)) isIdle = !isIdle
@@ -241,7 +233,20 @@ final private[cdc] class Capture(
       if (message != null) {
         pause = 1L
         watch(now)
-        appendNext(read(intake, Message.read(message)))
+        Message.read(message) match {
+          case Emitted(_, _, Signal.Prefix, content) =>
+            appendNext {
+              reloads.read(content, intake)(() => beginBatch()) { rows =>
+                if (isClosed) throw new InterruptedException
+                intake.largeFrame().foreach(append)
+                intake.repeat(rows)
+                stream.report()
+              }
+              None
+            }
+            flushTime = System.nanoTime() // The end follows.
+          case other => appendNext(read(intake, other))
+        }
       }
       if (intake.hasRows && (message == null || now - flushTime > FlushNanos)) {
         appendNext(intake.flush())
@@ -299,10 +304,10 @@ final private[cdc] class Capture(
 
   /** Where a batch from a row on can end. Rows whose transaction began in another segment wait for no end that cannot come. */
   def deliverableUntil(start: Long): Long =
-    waitingChanges.deliverableUntil(start, isFull || wholeRow == 0 && failure.nonEmpty)
+    waitingChanges.deliverableUntil(start, isFull || wholeRow == 0 && failure.nonEmpty && !reloads.isPassing)
 
   /** Whether it waits until rows are delivered. */
-  def isFull: Boolean = journal.bytesFrom(deliveredRow) >= options.maxJournalBytes
+  def isFull: Boolean = !reloads.isPassing && journal.bytesFrom(deliveredRow) >= options.maxJournalBytes
 
   /** Reads the facts of the slot, if the last ones are old. */
   private def watch(now: Long = System.nanoTime()): Unit = {
@@ -329,7 +334,7 @@ final private[cdc] class Capture(
         comparisonTime = System.nanoTime()
         refusal = tables.hiddenChange(connection)
       }
-      if (writes && !isStandby) Sql.query(connection, Beat)(_.getString(1)): Unit
+      if (writes && !isStandby) Signal.sql(Signal.Beat).query(connection)(_.getString(1)): Unit
       ServerFacts.slot(connection, origin.slot)
     })
 
@@ -362,9 +367,7 @@ final private[cdc] class Capture(
 
   private def explain(error: Throwable): EpochalException = error match {
     case ours: EpochalException => ours
-    case error: SQLException =>
-      if (ResumeCheck.isWithoutPublication(error)) ResumeCheck.withoutPublication(origin, server.place, error)
-      else server.explain(error)
+    case error: SQLException    => ResumeCheck.explain(error, origin, server)
     case other =>
       faults.named.applyOrElse(
         other,
@@ -372,8 +375,11 @@ final private[cdc] class Capture(
   }
 }
 
-private object Capture {
+private[cdc] object Capture {
   private val log = LoggerFactory.getLogger(classOf[Capture])
+
+  /** The directory of reloads in the source's. */
+  val Reloads = "reload"
 
   /** Longest time that a change waits for others. */
   private val FlushNanos = 20L * 1000000L
@@ -391,6 +397,4 @@ private object Capture {
   private val MaxPause = 5L
   private val PauseAfterLoss = 1000L
   private val FullPause = 50L
-
-  private val Beat = "SELECT pg_catalog.pg_logical_emit_message(true, 'epochal', '')"
 }

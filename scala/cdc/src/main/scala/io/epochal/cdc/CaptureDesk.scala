@@ -6,9 +6,9 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 
-import io.epochal.cdc.slot.{DdlTrigger, Severity}
+import io.epochal.cdc.slot.{DdlTrigger, Severity, Signal}
 
-/** The preflight's API for other languages. */
+/** The API of the preflight, and of requests to running queries, for other languages. */
 object CaptureDesk {
   private val mapper = new ObjectMapper
 
@@ -44,6 +44,30 @@ object CaptureDesk {
           .put("state", state)
           .put("sql", point.mend.getOrElse("")): Unit
       }
+    mapper.writeValueAsString(root)
+  }
+
+  /** Asks all queries that capture tables to reload them, by messages in the server's log.
+    *
+    * @param options
+    *   of `epochal-cdc`: the server and the tables
+    * @return
+    *   `{"url":…,"tables":[…],"slots":[…]}`: the tables' names, and the slots of the database, whose queries read the messages
+    * @throws io.epochal.core.error.EpochalException
+    *   TABLE_MISSING; CAPTURE_NOT_READY, because the server has no messages or no slots; or because it cannot be reached
+    */
+  def reload(options: util.Map[String, String]): String = {
+    val read = CdcOptions.read(options.asScala.toMap).fold(throw _, identity)
+    val server = read.server
+    val tables = CdcTables.find(read)
+    val slots = server.sql { connection =>
+      val slots = new ServerCheck(read, server, tables).slotsForSignals(connection)
+      tables.all.foreach(table => Signal.sql(s"${Signal.Reload}${table.facts.name}").query(connection)(_.getString(1)))
+      slots
+    }
+    val root = mapper.createObjectNode().put("url", server.place)
+    tables.all.foldLeft(root.putArray("tables"))((array, table) => array.add(table.facts.name)): Unit
+    slots.foldLeft(root.putArray("slots"))((array, slot) => array.add(slot)): Unit
     mapper.writeValueAsString(root)
   }
 }

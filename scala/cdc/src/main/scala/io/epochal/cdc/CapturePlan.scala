@@ -10,6 +10,8 @@ import io.epochal.cdc.slot.CaptureServer
   *   that copy a table
   * @param watch
   *   None: of a batch, which has no checkpoint
+  * @param reloads
+  *   whether rows may be delivered again, after one that empties the table
   */
 final private[cdc] case class CapturePlan(
     options: CdcOptions,
@@ -17,4 +19,5 @@ final private[cdc] case class CapturePlan(
     tables: CdcTables,
     binary: Boolean,
     threads: Int = 1,
-    watch: Option[CatalogWatch] = None)
+    watch: Option[CatalogWatch] = None,
+    reloads: Boolean = true)

@@ -26,15 +26,39 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
   @volatile private var names =
     TableNames(if (tables.isSeveral) Map.empty else plannedTables.toMap, tables.isSeveral, options.source)
 
-  /** Compares the tables with those of the checkpoint, before their changes are read. */
-  def check(connection: Connection, state: ChangeState): Unit = {
+  /** Whether tables can be reloaded. */
+  @volatile private var mayReload = false
+
+  /** The OIDs of tables that the checkpoint does not have, and that may have rows from before: they are to be reloaded, and their
+    * changes are withheld until then.
+    */
+  @volatile var addedTables: Set[Long] = Set.empty
+
+  /** Compares the tables with those of the checkpoint, before their changes are read. Returns those that it leaves out.
+    *
+    * @param leftTables
+    *   the OIDs of tables that earlier runs have left out
+    */
+  def check(connection: Connection, state: ChangeState, leftTables: Set[Long]): Set[Long] = {
+    plannedTables.filter(table => leftTables(table._1)).foreach { case (_, name) =>
+      throw TableNames.error(s"$name was left out before")
+    }
     val storedNames = (origin.tables ++ origin.table).map(_.swap) ++ state.definitions.values.map(table =>
       Integer.toUnsignedLong(table.oid) -> table.name)
     // A checkpoint of an older release that has no change yet has none.
     names = names.copy(byOid = if (storedNames.isEmpty) plannedTables.toMap else storedNames)
-    plannedTables.foreach { case (oid, name) => add(oid, name) }
-    if (tables.schemas.isEmpty) names.omission(plannedTables).foreach(throw _)
-    else if (!tables.isGeneric)
+    addedTables = Set.empty
+    mayReload = plan.reloads && ServerFacts.hasSignals(connection)
+    plannedTables.foreach { case (oid, name) =>
+      val isAdded = tables.isSeveral && names.conflict(oid, name).isEmpty && !names.byOid.contains(oid)
+      if (isAdded && mayReload) {
+        addedTables += oid
+        names = names.copy(byOid = names.byOid + (oid -> name))
+      } else add(oid, name)
+    }
+    val missingTables = if (tables.isSeveral) leftOut(connection, state) else Set.empty[Long]
+    names = names.copy(byOid = names.byOid -- missingTables)
+    if (tables.schemas.nonEmpty && !tables.isGeneric)
       names.byOid.filterNot { case (oid, _) => tables.byOid(oid).nonEmpty }.values.foreach { name =>
         CapturedTables.log.warn(
           s"${options.source}: $name was dropped or left out: no more changes of it are delivered")
@@ -51,18 +75,54 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
       // It may read the whole table.
       if (suspects.nonEmpty) server.sql(UnloggedValues.refusal(_, table.facts, suspects)).foreach(throw _)
     }
+    missingTables
   }
 
   /** Tables added since the first start that have had no change yet: their first definition in the log may lack columns that the query
     * reads.
     */
   private def newTables(state: ChangeState): Seq[CdcTable] = tables.all.filterNot { table =>
-    state.definitions.contains(table.facts.oid.toInt) || origin.tables.exists(_._2 == table.facts.oid)
+    addedTables(table.facts.oid) || state.definitions.contains(table.facts.oid.toInt) || origin.tables.exists(
+      _._2 == table.facts.oid)
+  }
+
+  /** Whether all rows that a table ever had are in the log. */
+  private def isWhole(oid: Long) = origin.newTables.exists(since => server.look(NewTables.isWhole(_, oid, since)))
+
+  /** The OIDs of tables that the query leaves out and the publication does not have any more.
+    *
+    * @throws EpochalException
+    *   TABLES_CHANGED: it still has one; or a transaction that may have its rows is stored in part
+    */
+  private def leftOut(connection: Connection, state: ChangeState): Set[Long] = {
+    def isOfSchema(name: String) = tables.schemas.exists(schema => name.startsWith(s"$schema."))
+    val missing =
+      names.byOid.filterNot { case (oid, name) => plannedTables.exists(_._1 == oid) || isOfSchema(name) }
+    def error(name: String, hint: String) =
+      Conditions.TablesChanged.withHint(s"Add it to {option:dbtable} again$hint")("change" -> s"$name was left out")
+    val publishedTables = ServerFacts.publication(connection, origin.publication).toSeq.flatMap(_.tables.keys)
+    for ((oid, name) <- missing if publishedTables.contains(name)) {
+      val drop =
+        sql"""SELECT format('; or, to drop it, run this and start again: ALTER PUBLICATION %I DROP TABLE ONLY %s;', p.pubname, c.oid::regclass)
+             |FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid
+             |WHERE p.pubname = ${origin.publication} AND c.oid = $oid""".query(connection)(_.getString(1)).headOption
+      throw error(name, drop.getOrElse(": the publication of its schema, or of all tables, still includes it."))
+    }
+    if (missing.nonEmpty && state.last.exists(!_.isComplete))
+      throw error(
+        missing.head._2,
+        ", and drop it after a run that delivers all changes: the journal has only a part of a transaction.")
+    missing.keySet
   }
 
   private def add(oid: Long, name: String): Unit = {
-    def isWhole = origin.newTables.exists(since => server.look(NewTables.isWhole(_, oid, since)))
-    names.refusal(oid, name)(isWhole).foreach(throw _)
+    val isNew = tables.isSeveral && mayReload && names.conflict(oid, name).isEmpty
+    names.refusal(oid, name)(isWhole(oid)).foreach { error =>
+      throw if (isNew)
+        Conditions.TablesChanged.withHint(s"Start the query again: it copies the rows of $name first.")(
+          "change" -> s"$name was added, and may have rows from before")
+      else error
+    }
     names = names.copy(byOid = names.byOid + (oid -> name))
   }
 
@@ -111,6 +171,20 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
     }
     CapturedTable(relation.withTypes(TypeText.write(relation.columns.map(typeOf))), facts.toSeq.flatMap(_.primaryKey))
   }
+
+  /** The OIDs of the tables that a request names, as far as they can be reloaded: a standby cannot mark its log. */
+  def matching(request: String): Seq[Long] =
+    if (!mayReload) Nil
+    else
+      names.byOid.toSeq.collect {
+        case (oid, name)
+            if (request == Signal
+              .allOf(origin.slot) || request == name) && (tables.isGeneric || tables.byOid(oid).nonEmpty) =>
+          oid
+      }
+
+  /** Whether this run delivers a table. */
+  def captures(oid: Long): Boolean = names.byOid.contains(oid) && (tables.isGeneric || tables.byOid(oid).nonEmpty)
 
   /** As in [[CatalogWatch.ddlRefusal]]. */
   def ddlRefusal(statement: String): Option[Option[EpochalException]] =

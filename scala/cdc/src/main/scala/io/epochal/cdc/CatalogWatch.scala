@@ -17,11 +17,21 @@ import io.epochal.kit.database.Sql
 
 /** Detects changes that the log does not show: compares the server's catalog with the state that the checkpoint has accepted. The
   * newest file has that state; older files are removed once a newer one is durable. One thread at a time.
+  *
+  * @param reloads
+  *   as in [[CapturePlan]]
   */
-final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, store: FileStore) {
+final private[cdc] class CatalogWatch(
+    options: CdcOptions,
+    tables: CdcTables,
+    store: FileStore,
+    reloads: Boolean = true) {
   import CatalogWatch._
 
   @volatile private var acceptedFacts = Option.empty[CatalogFacts]
+
+  /** Whether the query can reload a table; else it is loaded again. */
+  @volatile private var mayReload = reloads
 
   /** Content of the newest file, and when it was written. */
   private var newestFile = (Option.empty[CatalogFacts], 0L)
@@ -35,6 +45,7 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
 
   /** Restores the state that the checkpoint has accepted. If there is none, or no row was read since, accepts the catalog as it is. */
   def open(connection: Connection, origin: CdcOrigin, state: ChangeState, of: Iterable[Long]): Unit = {
+    mayReload = reloads && ServerFacts.hasSignals(connection)
     acceptedFacts = newest.map(_._2)
     newestFile = (acceptedFacts, System.nanoTime())
     if (acceptedFacts.isEmpty && origin.isWatched)
@@ -126,7 +137,14 @@ final private[cdc] class CatalogWatch(options: CdcOptions, tables: CdcTables, st
       case None if options.acceptChange.contains(token) =>
         log.warn(s"${options.source}: accepted the change $token: $texts")
         None
-      case None => Some(Conditions.CaptureChanged("change" -> texts, "slot" -> origin.slot, "token" -> token))
+      case None =>
+        val toReload = if (tables.isSeveral) Signal.allOf(origin.slot) else tables.only.facts.name
+        val condition =
+          if (!mayReload || changes.exists(_.endsLog))
+            Conditions.CaptureChanged.withHint(
+              s"${ResumeCheck.loadAgain(origin)} Or, if the rows in the target are right, start the query again with {option:acceptChange=$token}.")
+          else Conditions.CaptureChanged
+        Some(condition("change" -> texts, "table" -> toReload, "token" -> token))
     }
   }
 

@@ -154,7 +154,11 @@ object CdcOptions extends OptionList {
       // There is always a limit: without one, Trigger.Once would look like other triggers, and end before the first change.
       ReadLimits.of(values, Some(values.get(MaxBytes).fold(ReadLimit.maxRows(Long.MaxValue))(ReadLimit.maxBytes(_)))),
       values(SourceOptions.FailOnDataLoss),
-      values.get(SourceOptions.SourceId).getOrElse(s"${connection.place}#${values(DbTable)}"),
+      values.get(SourceOptions.SourceId).getOrElse {
+        // Tables can be added and dropped.
+        val slot = values.get(Slot).filter(_ => rows == RowShape.Typed)
+        s"${connection.place}#${slot.fold(values(DbTable).toString)(name => s"slot $name")}"
+      },
       values.get(SourceOptions.EventTimeColumn)
     )
 }

@@ -108,8 +108,9 @@ final private class CdcScan(
     val options = changes.fold(this.options)(begin)
     val store = checkpoint.beside("cdc")
     val threads = spark.defaultParallelism
-    val watch = new CatalogWatch(options, tables, store.below("catalog"))
-    val plan = CapturePlan(options, options.server, tables, binary, threads, Some(watch))
+    val reloads = changes.isEmpty
+    val watch = new CatalogWatch(options, tables, store.below("catalog"), reloads)
+    val plan = CapturePlan(options, options.server, tables, binary, threads, Some(watch), reloads)
     // Of generic rows, only the types matter.
     val columns =
       if (tables.isGeneric) Map("" -> tables.all.flatMap(_.columns).distinctBy(_.kind.oid))

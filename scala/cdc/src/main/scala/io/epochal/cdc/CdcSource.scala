@@ -35,6 +35,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   /** Creates the slot. Markers that an earlier start on another server left do not apply to it. */
   override def first: CdcPosition = {
     MarkerFiles.in(factory.store).clear()
+    factory.store.below(Capture.Reloads).deleteAll(factory.store.below(Capture.Reloads).names()): Unit
     StoredMark.in(factory.store).clear()
     CdcPosition(0, new FirstStart(plan, factory.store.toString).create())
   }
@@ -78,7 +79,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
         target = None
       }
     }
-    super.available(start, most)
+    super.available(start, math.min(most, receiver.waitingChanges.most(start.row)))
   }
 
   override protected def deliverableUntil(start: Long): Long = receiver.deliverableUntil(start)

@@ -7,6 +7,7 @@ import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.slot.CaptureServer
 import io.epochal.cdc.value.CatalogColumns
 import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.kit.database.PostgresColumn
 
 /** Refuses definitions of a table whose rows do not fit the query: TABLE_CHANGED.
   *
@@ -60,7 +61,14 @@ final private[cdc] class DefinitionCheck(
     }
   }
 
-  /** Refuses to copy rows of a table that has changed since the query was planned: an added column would be lost. */
+  /** Refuses the columns of a table that lack some that the query reads. */
+  def checkReadable(columns: Seq[PostgresColumn]): Unit = {
+    val changes = ColumnChanges.of(columnsOf(of), columnsOf(of.copy(columns = columns)))
+    val lacking = changes.lacking.filter(column => watch.forall(_.reads(table.oid, column.name)))
+    if (lacking.nonEmpty) throw tableChanged(changes.copy(lacking = lacking))
+  }
+
+  /** Refuses to copy rows of a table that has changed: an added column would be lost. */
   def checkUnchanged(connection: Connection, publication: String): Unit = {
     val now = CatalogColumns.of(connection, Seq(table.oid), Some(publication))(table.oid)
     val changes = ColumnChanges.of(columnsOf(of), columnsOf(of.copy(columns = now)))

@@ -4,7 +4,7 @@ import java.lang.Long.compareUnsigned
 import java.sql.SQLException
 
 import io.epochal.cdc.pgoutput.Lsn
-import io.epochal.cdc.slot.ServerFacts
+import io.epochal.cdc.slot.{CaptureServer, ServerFacts}
 import io.epochal.core.error.{Conditions, EpochalException}
 
 /** Decides whether a server can still send the changes after those in the checkpoint. */
@@ -43,17 +43,24 @@ private[cdc] object ResumeCheck {
   def slotLost(slot: String, url: String, what: String): EpochalException =
     Conditions.SlotLost("slot" -> slot, "url" -> url, "what" -> what)
 
+  /** The instruction where a slot is of no use any more. */
+  def loadAgain(origin: CdcOrigin): String =
+    s"Load the table again: SELECT pg_drop_replication_slot('${origin.slot}'); then start the query with a new checkpoint and {option:startingOffset=initial}."
+
   /** The error for a publication that is gone: without it the server cannot decode the slot's changes. */
   private def droppedPublication(origin: CdcOrigin): EpochalException =
-    Conditions.CaptureChanged.withHint(
-      s"Load the table again: SELECT pg_drop_replication_slot('${origin.slot}'); then start the query with a new checkpoint and {option:startingOffset=initial}.")(
+    Conditions.CaptureChanged.withHint(loadAgain(origin))(
       "change" -> s"the publication ${origin.publication} was dropped")
 
   /** From the stream of a slot: the publication did not exist when a change was made. */
   def isWithoutPublication(error: SQLException): Boolean = error.getSQLState == "42704"
 
+  /** Our error for one of the stream. */
+  def explain(error: SQLException, origin: CdcOrigin, server: CaptureServer): EpochalException =
+    if (isWithoutPublication(error)) withoutPublication(origin, server.place, error) else server.explain(error)
+
   /** The error for changes from before the publication, which the server can no longer decode. */
-  def withoutPublication(origin: CdcOrigin, url: String, cause: Throwable): EpochalException =
+  private def withoutPublication(origin: CdcOrigin, url: String, cause: Throwable): EpochalException =
     Conditions.SlotLost
       .withHint(
         s"Drop it: SELECT pg_drop_replication_slot('${origin.slot}'). Then load the table again: start the query with a new checkpoint and {option:startingOffset=initial}.")

@@ -60,6 +60,27 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
           Severity.Missing,
           Some("/* connect to the primary, or begin with {option:startingOffset=latest} */"))))
 
+  /** The slots of the database, whose queries read messages.
+    *
+    * @throws EpochalException
+    *   CAPTURE_NOT_READY, if there are none, or the server cannot write messages that they read
+    */
+  def slotsForSignals(connection: Connection): Seq[String] = {
+    val (major, isStandby) = sql"SELECT current_setting('server_version_num')::int / 10000, pg_is_in_recovery()"
+      .query(connection)(row => row.getInt(1) -> row.getBoolean(2))
+      .head
+    val slots =
+      sql"SELECT slot_name FROM pg_replication_slots WHERE database = current_database() AND plugin = 'pgoutput' ORDER BY 1"
+        .query(connection)(_.getString(1))
+    def missing(name: String, finding: String, mend: String) =
+      Point(name, finding, Severity.Missing, Some(s"/* $mend */"))
+    refuse(
+      Option.when(major < 14)(missing("server version", major.toString, "upgrade to PostgreSQL 14 or newer")).toSeq ++
+        Option.when(isStandby)(missing("server", "a standby", "connect to the primary")) ++
+        Option.when(slots.isEmpty)(missing("replication slots", "none of this database", "start the query first")))
+    slots
+  }
+
   private def refuse(points: Seq[Point]): Unit = {
     val missing = points.filter(_.severity == Severity.Missing)
     if (missing.nonEmpty)

@@ -12,11 +12,12 @@ import org.apache.spark.sql.types.StructType
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Message.{Begin, Relation}
 import io.epochal.cdc.pgoutput.{Bytes, Lsn, Message}
-import io.epochal.cdc.slot.SlotStream
+import io.epochal.cdc.slot.{Signal, SlotStream}
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.{Frame, Slice}
 import io.epochal.core.option.OptionGroup
 import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 import io.epochal.kit.source.journal.Frames
 
 /** A batch of the changes that a slot has, up to the end of the log when it is planned. One task reads them from the server, which
@@ -65,9 +66,8 @@ private object SlotBatch {
 
   /** Where the log ends. A primary writes a message there, so that the server has something to send after that position. */
   def end(connection: Connection, isStandby: Boolean): Long = {
-    val position =
-      if (isStandby) "pg_last_wal_replay_lsn()" else "pg_catalog.pg_logical_emit_message(true, 'epochal', '')"
-    Sql.query(connection, s"SELECT ($position - '0/0')::bigint")(_.getLong(1)).head
+    val position = if (isStandby) Sql.raw("SELECT pg_last_wal_replay_lsn()") else Signal.sql(Signal.Beat)
+    sql"SELECT (($position) - '0/0')::bigint".query(connection)(_.getLong(1)).head
   }
 }
 

@@ -40,12 +40,6 @@ final private[cdc] case class TableNames(byOid: Map[Long, String], isSeveral: Bo
       dropped.map { case (_, name) => TableNames.error(s"$name was dropped") }).headOption
   }
 
-  /** The error for tables of the checkpoint that the query leaves out. */
-  def omission(plannedTables: Seq[(Long, String)]): Option[EpochalException] = {
-    val missing = byOid.filterNot { case (oid, _) => plannedTables.exists(_._1 == oid) }.values
-    Option.when(isSeveral && missing.nonEmpty)(TableNames.error(s"${missing.mkString(", ")} was left out"))
-  }
-
   /** The name stands for another table than before. */
   private def another(name: String): EpochalException = {
     val before = byOid.values.head

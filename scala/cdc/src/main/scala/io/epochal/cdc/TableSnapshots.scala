@@ -1,17 +1,26 @@
 package io.epochal.cdc
 
+import java.util.zip.CRC32C
+
+import org.slf4j.LoggerFactory
+
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.slot.ServerFacts
 import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, CopiedTable, Snapshot, TableKey}
-import io.epochal.cdc.value.TypeText
+import io.epochal.cdc.value.{CatalogColumns, TypeText}
 import io.epochal.core.error.Conditions
 import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
 
 /** The snapshots of a query's tables. */
 final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
   import TableSnapshots._
   import plan.{binary, options, server, tables, threads, watch}
+
+  /** When this run began to copy, the rows from before, and all that are expected. */
+  @volatile private var run = Option.empty[(Long, Long, Long)]
 
   /** The tables whose rows are not all copied. */
   def incomplete(state: ChangeState): Seq[CdcTable] =
@@ -26,7 +35,7 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
   private def number(of: CdcTable): Int = if (tables.isSeveral) of.facts.oid.toInt else SnapshotState.OnlyTable
 
   /** The server's estimate of the rows of some tables. */
-  def expectedRows(of: Seq[CdcTable]): Long = server.sql { connection =>
+  private def expectedRows(of: Seq[CdcTable]): Long = server.sql { connection =>
     of.map { table =>
       val plan =
         Sql.query(connection, s"EXPLAIN (FORMAT JSON) SELECT FROM ${table.facts.rows}")(_.getString(1)).mkString
@@ -34,29 +43,92 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
     }.sum
   }
 
-  /** The snapshot of a table, which begins where a state ends.
+  /** Copies the tables that are left, after a state.
+    *
+    * @param keep
+    *   gets the state after each table
+    * @throws EpochalException
+    *   SNAPSHOT_INTERRUPTED, if a stopped run has copied some rows of a table, and the rest cannot be determined
+    */
+  def copy(state: ChangeState, store: ChangeFrame => Unit, pause: () => Unit)(keep: ChangeState => Unit): Unit = {
+    val left = incomplete(state)
+    val completeRows = state.snapshots.values.filter(_.isComplete).map(_.rows).maxOption.getOrElse(0L)
+    run = Some((System.nanoTime(), state.snapshotRows, completeRows + expectedRows(left)))
+    left.foldLeft(state) { (before, table) =>
+      val source = copyOf(table)
+      if (before.snapshot(source.number).ranges.nonEmpty && source.key.isEmpty)
+        throw Conditions.SnapshotInterrupted("table" -> table.facts.name)
+      val after = snapshot(table, source, store, pause).run(before)
+      keep(after)
+      after
+    }: Unit
+  }
+
+  /** The progress of this run. */
+  def progress(state: ChangeState): SnapshotProgress = SnapshotProgress(
+    math.max(1, origin.tables.size),
+    incomplete(state).size,
+    state.snapshotRows,
+    run.fold(0L)(_._2),
+    run.map(_._3),
+    run.fold(0.0)(run => (System.nanoTime() - run._1) / 1e9)
+  )
+
+  /** Copies a table apart from the journal: a row that empties it, then its rows. Returns the server's snapshot that they are of; None:
+    * there is no such table.
+    */
+  def reload(oid: Long, store: Bytes => Unit): Option[ServerSnapshot] = table(oid).map { table =>
+    log.info(s"${options.source}: reloads ${table.facts.name}")
+    val source = copyOf(table)
+    val builder = new FrameBuilder
+    builder.begin(CommittedTransaction(0, xid = 0, 0, 0), 0, new CRC32C)
+    builder.add(RowChange.Truncate, source.relation, None, None)
+    builder.end(complete = true): Unit
+    store(builder.frame(ChangeState.Empty).payload)
+    snapshot(table, source, frame => store(frame.payload), () => (), awaitsWriters = true)
+      .run(ChangeState.Empty)
+      .runs
+      .head
+  }
+
+  /** A captured table as it is now; without columns that were added since the query was planned, unless rows name their columns.
     *
     * @throws EpochalException
-    *   SNAPSHOT_INTERRUPTED, if a stopped run has copied some rows, and the rest cannot be determined
+    *   TABLE_CHANGED, if it lacks a column that the query reads
     */
-  def of(of: CdcTable, state: ChangeState, store: ChangeFrame => Unit, pause: () => Unit): Snapshot = {
+  private def table(oid: Long): Option[CdcTable] = server.look { connection =>
+    for (table <- ServerFacts.tables(connection, sql"c.oid = $oid").headOption) yield {
+      val columns = CatalogColumns.of(connection, Seq(oid), Some(origin.publication))(oid)
+      tables.byOid(oid).filterNot(_ => tables.isGeneric).fold(CdcTable(table, columns)) { before =>
+        new DefinitionCheck(options, server, before, watch).checkReadable(columns)
+        CdcTable(table, columns.filter(column => before.columns.exists(_.name == column.name)))
+      }
+    }
+  }
+
+  private def snapshot(
+      of: CdcTable,
+      source: CopiedTable,
+      store: ChangeFrame => Unit,
+      pause: () => Unit,
+      awaitsWriters: Boolean = false): Snapshot = {
+    val check = new DefinitionCheck(options, server, of, watch).checkUnchanged(_, origin.publication)
+    new Snapshot(server, source, origin.start - 1, threads, check, store, pause, awaitsWriters)
+  }
+
+  private def copyOf(of: CdcTable): CopiedTable = {
     val CdcTable(table, columns) = of
-    val key = TableKey.of(table, columns)
-    if (state.snapshot(number(of)).ranges.nonEmpty && key.isEmpty)
-      throw Conditions.SnapshotInterrupted("table" -> table.name)
     val relation =
       Relation.of(table.oid.toInt, table.schema, table.table, table.identity.head, DefinitionCheck.columnsOf(of))
-    val source = CopiedTable(
+    CopiedTable(
       number(of),
       table,
       if (tables.isGeneric) relation.withTypes(TypeText.write(columns.map(column => Some(column.kind)))) else relation,
       columns.map(column =>
         if (binary) Sql.quoted(column.name) else TableKey.printed(Sql.quoted(column.name), column.kind)),
       binary,
-      key
+      TableKey.of(table, columns)
     )
-    val check = new DefinitionCheck(options, server, of, watch).checkUnchanged(_, origin.publication)
-    new Snapshot(server, source, origin.start - 1, threads, check, store, pause)
   }
 
   /** Which changes the snapshots contain. */
@@ -75,6 +147,7 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
 }
 
 private object TableSnapshots {
+  private val log = LoggerFactory.getLogger(classOf[TableSnapshots])
   private val PlanRows = "\"Plan Rows\": (\\d+)".r
 
   /** Keys per query. */

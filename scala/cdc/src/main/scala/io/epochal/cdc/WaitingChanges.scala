@@ -24,6 +24,9 @@ final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committe
   private val frames = mutable.Queue.empty[(Long, Long)]
   @volatile private var earlier = (-1L, Option.empty[Long])
 
+  /** The row after the batch before a reload. */
+  private var cutRow = 0L
+
   /** The row after the last one, and after the last whole transaction. */
   private var until = firstRow
   @volatile private var wholeUntil = wholeRow
@@ -32,6 +35,12 @@ final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committe
   def deliverableUntil(start: Long, isFull: Boolean): Long = synchronized {
     if (wholeUntil > start || !isFull) wholeUntil else until
   }
+
+  /** Ends a batch after the last row: a reload begins another. */
+  def cut(): Unit = synchronized { cutRow = until }
+
+  /** The number of rows from one on that a batch may have at most. */
+  def most(start: Long): Long = synchronized(if (cutRow > start) cutRow - start else Long.MaxValue)
 
   /** @param row
     *   the one after the frame

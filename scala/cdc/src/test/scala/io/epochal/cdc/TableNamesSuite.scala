@@ -49,10 +49,4 @@ final class TableNamesSuite extends AnyFunSuite {
       change(several.change(Seq(orders, 3L -> "public.items"), Seq(orders, items)))
         .contains("public.items was created again"))
   }
-
-  test("a table of the checkpoint cannot be left out") {
-    assert(change(several.omission(Seq(orders))).contains("public.items was left out"))
-    assert(several.omission(Seq(orders, items)).isEmpty)
-    assert(one.omission(Nil).isEmpty)
-  }
 }

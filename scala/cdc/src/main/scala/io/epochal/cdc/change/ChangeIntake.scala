@@ -22,6 +22,8 @@ import io.epochal.core.error.{Conditions, EpochalException}
   *   the state that earlier runs left
   * @param url
   *   of the server, for errors
+  * @param recent
+  *   the last transactions of the run
   */
 final private[cdc] class ChangeIntake(
     initial: ChangeState,
@@ -29,7 +31,8 @@ final private[cdc] class ChangeIntake(
     snapshot: SnapshotView,
     slot: String,
     url: String,
-    frameBytes: Int = ChangeIntake.FrameBytes) {
+    frameBytes: Int = ChangeIntake.FrameBytes,
+    recent: RecentTransactions = new RecentTransactions) {
 
   private val builder = new FrameBuilder
 
@@ -41,6 +44,12 @@ final private[cdc] class ChangeIntake(
   /** Why tables that were defined in a transaction that the snapshot contains cannot be captured with that definition. */
   private var problems = Map.empty[Int, Throwable]
   private var current = Option.empty[OpenTransaction]
+
+  /** Keeps the changes of a table that is reloaded, from when it is set. */
+  var recording = Option.empty[ChangeRecording]
+
+  /** Tables whose changes are only kept for a reload. */
+  var withheldTables = Set.empty[Int]
 
   /** Messages that wait until one query has determined which of their changes the snapshot contains. */
   private val queue = mutable.ArrayBuffer.empty[Message]
@@ -77,6 +86,15 @@ final private[cdc] class ChangeIntake(
   /** Whether the journal may end within a transaction, or changes are to be stored. */
   def isWithin: Boolean = hasRows || current.nonEmpty || due.exists(!_.isComplete)
 
+  /** The position of the transaction whose messages are read. */
+  def lsn: Option[Long] = {
+    release()
+    current.map(_.transaction.lsn)
+  }
+
+  /** Whether no transaction has begun and not ended. */
+  def isBetweenTransactions: Boolean = current.isEmpty && queue.isEmpty
+
   /** Reads a message that is not the definition of a table. Returns a frame when it is large. */
   def read(message: Message): Option[ChangeFrame] = {
     message match {
@@ -95,7 +113,8 @@ final private[cdc] class ChangeIntake(
     largeFrame()
   }
 
-  private def largeFrame(): Option[ChangeFrame] =
+  /** The frame of what was read, if it is large. */
+  def largeFrame(): Option[ChangeFrame] =
     if (builder.size >= frameBytes && builder.rows > 0) flush() else None
 
   private def release(): Unit = if (queue.nonEmpty) {
@@ -161,6 +180,7 @@ final private[cdc] class ChangeIntake(
       CommittedTransaction(begin.commitLsn, begin.xid, begin.committedAt, stamp)
     }
     latest = Some(transaction)
+    recent.add(begin.xid)
     current = Some(new OpenTransaction(transaction, part, snapshot.of(begin.commitLsn, begin.xid)))
   }
 
@@ -180,6 +200,10 @@ final private[cdc] class ChangeIntake(
         builder.end(complete = true): Unit
         empty = None
       } else if (open.part.isEmpty) empty = Some(open.transaction)
+      else if (open.part.exists(part => !part.isComplete && open.ordinal < part.ordinal)) {
+        val CommittedTransaction(lsn, xid, at, _) = open.transaction
+        throw gap(open.transaction, Begin(lsn, at, xid))
+      }
     }
     current = None
   }
@@ -218,28 +242,47 @@ final private[cdc] class ChangeIntake(
       .filterNot { table =>
         current.exists(open => snapshot.containsTruncate(table, open.transaction.lsn, open.transaction.xid))
       }
-      .filter(table => rules.deliversTruncate(table.relation))
+      .filter(table => withheldTables(table.relation.oid) || rules.deliversTruncate(table.relation))
   }
 
   private def put(table: CapturedTable, change: RowChange, old: Option[OldTuple], row: Option[Bytes]): Unit =
     current.foreach { open =>
-      if (open.isStored) verify(open, change, old, row)
-      else {
-        if (!open.isInFrame) {
-          builder.begin(open.transaction, open.ordinal, open.crc)
-          open.isInFrame = true
+      recording.filter(_.table == table.relation.oid).foreach(_.add(open.transaction, change, table.relation, old, row))
+      if (withheldTables(table.relation.oid)) ()
+      else if (open.isStored) {
+        (old.map(tuple => tuple.kind -> tuple.bytes) ++ row.map('N' -> _)).foreach { case (kind, bytes) =>
+          open.crc.update(kind.toInt)
+          open.crc.update(bytes.array, bytes.offset, bytes.length)
         }
+        verify(open, change)
+      } else {
+        beginFrame(open)
         builder.add(change, table.relation, old, row)
         open.ordinal += change.ordinals
       }
     }
 
+  private def beginFrame(open: OpenTransaction): Unit = if (!open.isInFrame) {
+    builder.begin(open.transaction, open.ordinal, open.crc)
+    open.isInFrame = true
+  }
+
+  /** Repeats changes that another frame has, as changes of the current transaction. */
+  def repeat(changes: Iterator[FrameReader.StoredChange]): Unit = {
+    release()
+    for (open <- current; FrameReader.StoredChange(kind, relation, tuples) <- changes)
+      if (open.isStored) {
+        open.crc.update(tuples.array, tuples.offset, tuples.length)
+        verify(open, kind)
+      } else {
+        beginFrame(open)
+        builder.repeat(kind, relation, tuples)
+        open.ordinal += kind.ordinals
+      }
+  }
+
   /** Compares a change with what the journal has: the server sends the same again. */
-  private def verify(open: OpenTransaction, change: RowChange, old: Option[OldTuple], row: Option[Bytes]): Unit = {
-    (old.map(tuple => tuple.kind -> tuple.bytes) ++ row.map('N' -> _)).foreach { case (kind, bytes) =>
-      open.crc.update(kind.toInt)
-      open.crc.update(bytes.array, bytes.offset, bytes.length)
-    }
+  private def verify(open: OpenTransaction, change: RowChange): Unit = {
     open.ordinal += change.ordinals
     if (open.part.exists(part => part.ordinal == open.ordinal && part.crc != open.crc.getValue.toInt)) {
       val CommittedTransaction(lsn, xid, at, _) = open.transaction

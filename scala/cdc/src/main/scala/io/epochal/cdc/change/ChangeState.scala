@@ -48,6 +48,12 @@ final private[cdc] case class ChangeState(
     )
   }
 
+  /** Whether the rows before it have a transaction whole. */
+  def contains(lsn: Long): Boolean = last.exists { part =>
+    val order = java.lang.Long.compareUnsigned(part.transaction.lsn, lsn)
+    order > 0 || order == 0 && part.isComplete
+  }
+
   /** The state after a transaction without rows, if it is newer. */
   def after(witness: Option[CommittedTransaction]): ChangeState = witness
     .filter(marker => last.forall(part => java.lang.Long.compareUnsigned(marker.lsn, part.transaction.lsn) > 0))

@@ -42,17 +42,33 @@ final private[cdc] class FrameBuilder {
   /** Adds a change of the transaction, with its tuples as the server sent them. */
   def add(kind: RowChange, relation: Relation, old: Option[OldTuple], row: Option[Bytes]): Unit = open.foreach {
     current =>
-      if (current.head < 0) putHead(current)
       val length = old.fold(0)(1 + _.bytes.length) + row.fold(0)(1 + _.length)
-      room(7 + length)
-      val from = out.position()
-      out.put(kind.code).putShort(define(relation).toShort).putInt(length)
+      putHead(current, kind, relation, length)
       old.foreach(tuple => put(tuple.kind, tuple.bytes))
       row.foreach(put('N', _))
-      current.crc.update(out.array, from + 7, length)
-      current.ordinal += kind.ordinals
-      current.rows += kind.rows
-      rowCount += kind.rows
+      count(current, kind, length)
+  }
+
+  /** Adds a change with its tuples as another frame has them. */
+  def repeat(kind: RowChange, relation: Relation, tuples: Bytes): Unit = open.foreach { current =>
+    putHead(current, kind, relation, tuples.length)
+    out.put(tuples.array, tuples.offset, tuples.length)
+    count(current, kind, tuples.length)
+  }
+
+  /** Begins a change. */
+  private def putHead(current: Open, kind: RowChange, relation: Relation, length: Int): Unit = {
+    if (current.head < 0) putHead(current)
+    room(7 + length)
+    out.put(kind.code).putShort(define(relation).toShort).putInt(length): Unit
+  }
+
+  /** Ends a change whose tuples have been put. */
+  private def count(current: Open, kind: RowChange, length: Int): Unit = {
+    current.crc.update(out.array, out.position() - length, length)
+    current.ordinal += kind.ordinals
+    current.rows += kind.rows
+    rowCount += kind.rows
   }
 
   private def putHead(current: Open): Unit = {

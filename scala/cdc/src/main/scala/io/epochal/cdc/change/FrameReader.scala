@@ -3,13 +3,13 @@ package io.epochal.cdc.change
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 
-import io.epochal.cdc.pgoutput.Message
 import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.pgoutput.{Bytes, Message}
 
 /** Reads the payload of a [[ChangeFrame]]. */
 final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
   import ChangeFrame._
-  import FrameReader.Part
+  import FrameReader.{Part, StoredChange}
 
   private val in = ByteBuffer.wrap(bytes, 0, length)
   private val version = in.get()
@@ -32,6 +32,20 @@ final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
       at += 4 + size
     }
     relations.result()
+  }
+
+  /** The changes of a transaction. */
+  def changes(of: Part): Iterator[StoredChange] = new Iterator[StoredChange] {
+    private var at = of.changes
+
+    override def hasNext: Boolean = at < of.until
+
+    override def next(): StoredChange = {
+      val tuples = Bytes(bytes, at + 7, in.getInt(at + 3))
+      val change = StoredChange(RowChange.of(in.get(at)), definitions(in.getShort(at + 1).toInt), tuples)
+      at += 7 + tuples.length
+      change
+    }
   }
 
   private def readOrdinal(): Long = if (version == 1) in.getInt().toLong else in.getLong()
@@ -57,6 +71,9 @@ final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
 }
 
 private[cdc] object FrameReader {
+
+  /** A change as a frame has it. */
+  final case class StoredChange(kind: RowChange, relation: Relation, tuples: Bytes)
 
   /** A transaction's part of a frame.
     *

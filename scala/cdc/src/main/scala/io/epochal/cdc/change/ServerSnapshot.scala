@@ -10,9 +10,12 @@ import java.lang.Long.compareUnsigned
   *   a position in the log after it was taken: it contains no transaction whose commit record begins there or later
   */
 final private[cdc] case class ServerSnapshot(text: String, lsn: Long) {
-  private val Array(oldest, next, running) = text.split(":", -1)
+  private val Array(oldest, next, list) = text.split(":", -1)
   private val (xmin, xmax) = (oldest.toLong, next.toLong)
-  private val active = running.split(',').filter(_.nonEmpty).map(_.toLong).toSet
+  private val active = list.split(',').filter(_.nonEmpty).map(_.toLong).toSet
+
+  /** The lower 32 bits of the transactions that ran. */
+  def running: Iterator[Int] = active.iterator.map(_.toInt)
 
   /** Whether rows that were read in it show a transaction.
     *

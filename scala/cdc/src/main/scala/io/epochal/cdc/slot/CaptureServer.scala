@@ -164,8 +164,8 @@ private[cdc] object CaptureServer {
   /** In seconds. */
   private val LookTimeouts = Map("loginTimeout" -> "30", "socketTimeout" -> "30")
 
-  /** Classes and codes of SQLSTATEs: connection, shutdown and startup, too many connections. */
-  private val Transient = Seq("08", "57P", "53300")
+  /** Classes and codes of SQLSTATEs: connection, shutdown and startup, too many connections, a lock that is not available. */
+  private val Transient = Seq("08", "57P", "53300", "55P03")
 
   private val ObjectInUse = "55006"
 

@@ -9,8 +9,14 @@ import io.epochal.core.hash.Sha256
   *   whose next row in the log shows the change: columns are gone, or have another type. None: the log never shows it
   * @param token
   *   identifies the change: equal as long as nothing else changes
+  * @param endsLog
+  *   whether the server can no longer send the changes of the slot
   */
-final private[cdc] case class CatalogChange(text: String, table: Option[String], token: String)
+final private[cdc] case class CatalogChange(
+    text: String,
+    table: Option[String],
+    token: String,
+    endsLog: Boolean = false)
 
 /** Compares two states of the catalog. Ignores differences that affect no row: VACUUM FULL, CLUSTER, indexes, privileges, new columns,
   * new labels, new partitions.
@@ -49,7 +55,8 @@ final private[cdc] class CatalogChanges(
         case Some(one) if one.id != old.id => "was dropped and created again"
         case Some(one)                     => s"was altered; it publishes ${one.value}"
       }
-      hazard(s"the publication ${old.name} $change", current)
+      val endsLog = !current.exists(_.id == old.id)
+      hazard(s"the publication ${old.name} $change", current).copy(endsLog = endsLog)
     }
   }
 

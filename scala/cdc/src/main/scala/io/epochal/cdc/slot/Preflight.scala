@@ -121,7 +121,7 @@ private[cdc] object Preflight {
           point(
             place,
             if (absent.isEmpty) "publishes the tables" else s"lacks ${absent.map(_.name).mkString(", ")}",
-            absent.isEmpty)(s"ALTER PUBLICATION $sqlName ADD TABLE ${absent.map(_.rows).mkString(", ")};"),
+            absent.isEmpty)(add(sqlName, absent)),
           point(
             s"$place, partitions",
             if (own.viaRoot) "as their root" else "by themselves",
@@ -135,6 +135,14 @@ private[cdc] object Preflight {
             s"ALTER PUBLICATION $sqlName SET (publish = '${PublicationFacts.Operations.mkString(", ")}'); /* or set {option:operations} */")
         )
     }
+  }
+
+  /** Locks out writers: an older server sends no later changes of a table if a transaction that changed it was running when the
+    * publication got it.
+    */
+  private def add(publication: String, tables: Seq[TableFacts]): String = {
+    val list = tables.map(_.rows).mkString(", ")
+    s"BEGIN; LOCK TABLE $list IN SHARE ROW EXCLUSIVE MODE; ALTER PUBLICATION $publication ADD TABLE $list; COMMIT;"
   }
 
   private def slot(facts: ServerFacts, needs: CaptureNeeds): Seq[Point] = facts.slot match {

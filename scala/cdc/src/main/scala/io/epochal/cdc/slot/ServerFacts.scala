@@ -38,6 +38,13 @@ private[cdc] object ServerFacts {
   /** Where the log ends now. */
   def end(connection: Connection): Long = Sql.query(connection, s"SELECT $End")(_.getLong(1)).head
 
+  /** Whether the server can write messages that readers of slots get. */
+  def hasSignals(connection: Connection): Boolean =
+    Sql
+      .query(connection, "SELECT current_setting('server_version_num')::int >= 140000 AND NOT pg_is_in_recovery()")(
+        _.getBoolean(1))
+      .head
+
   def server(connection: Connection): Server =
     Sql
       .query(

@@ -17,6 +17,7 @@ import scala.util.Try
 
 import org.postgresql.PGConnection
 import org.postgresql.util.ByteConverter
+import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
@@ -57,6 +58,9 @@ final private[cdc] case class CopiedTable(
   *   refuses a table that has changed, as the snapshot of the server has it
   * @param store
   *   makes a frame durable; one thread at a time
+  * @param awaitsWriters
+  *   whether to wait first for the transactions that are writing to the table: the log may lack what they wrote before the publication
+  *   had it
   */
 final private[cdc] class Snapshot(
     server: CaptureServer,
@@ -65,8 +69,12 @@ final private[cdc] class Snapshot(
     threads: Int,
     check: Connection => Unit,
     store: ChangeFrame => Unit,
-    wait: () => Unit) {
+    wait: () => Unit,
+    awaitsWriters: Boolean = false) {
   import Snapshot._
+
+  /** Taken before the snapshot: in an older snapshot, a table that ALTER TABLE has rewritten looks empty. */
+  private val Lock = s"LOCK TABLE ${source.table.rows} IN ACCESS SHARE MODE"
 
   private val texts = source.key.toSeq.flatMap(_.printed)
   private val reader = source.key.flatMap(_.reader(source.relation))
@@ -80,6 +88,7 @@ final private[cdc] class Snapshot(
     *   if a connection is lost, and the server's snapshot with it; what was appended stays
     */
   def run(first: ChangeState): ChangeState = server.once { connection =>
+    if (awaitsWriters) awaitWriters(connection)
     if (first.snapshots.isEmpty) awaitCommits(connection)
     run(connection, first)
   }
@@ -98,10 +107,32 @@ final private[cdc] class Snapshot(
       Thread.sleep(CommitPause)
   }
 
+  /** A transaction that has written a table holds this lock until others see it. */
+  private def awaitWriters(connection: Connection): Unit = {
+    def writers(among: Option[Seq[String]]) = sql"""SELECT l.virtualtransaction FROM pg_locks l
+         |WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted
+         |  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+         |  AND l.relation IN (SELECT ${source.table.oid}::bigint::oid UNION
+         |    SELECT relid::oid FROM pg_partition_tree(${source.table.oid}::bigint::oid::regclass))"""
+      .query(connection)(_.getString(1))
+      .distinct
+      .filter(writer => among.forall(_.contains(writer)))
+    val first = writers(None)
+    var (left, saidNanos) = (first, System.nanoTime())
+    while (left.nonEmpty) {
+      Thread.sleep(CommitPause)
+      left = writers(Some(left))
+      if (left.nonEmpty && System.nanoTime() - saidNanos > SayNanos) {
+        saidNanos = System.nanoTime()
+        log.warn(s"${source.table.name} waits for transactions that are writing to it: ${left.mkString(", ")}")
+      }
+    }
+  }
+
   private def run(connection: Connection, first: ChangeState): ChangeState = {
     connection.setAutoCommit(false)
     val (id, view, at) = Sql
-      .queryAll(connection, Seq(Sql.raw(Begin), Sql.raw(Export)))((_, rows) =>
+      .queryAll(connection, Seq(Sql.raw(Begin), Sql.raw(Lock), Sql.raw(Export)))((_, rows) =>
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
       .last
       .head
@@ -130,10 +161,20 @@ final private[cdc] class Snapshot(
     try {
       val reads = (0 until number).map { worker =>
         workers.submit(new Callable[Unit] {
-          override def call(): Unit = server.once { own =>
-            if (worker == 0) flush(own) else onDisk.get()
-            read(own, id, ranges, progress)
-          }
+          private var hasBegun = false
+          override def call(): Unit =
+            try
+              server.once { own =>
+                if (worker == 0) flush(own) else onDisk.get()
+                begin(own, id)
+                hasBegun = true
+                read(own, ranges, progress)
+              }
+            catch {
+              // The others read its ranges.
+              case error: SQLException if worker > 0 && !hasBegun =>
+                log.warn(s"${source.table.name} is copied by fewer connections: ${server.explain(error).problem}")
+            }
         })
       }
       reads.foreach(_.get())
@@ -197,13 +238,14 @@ final private[cdc] class Snapshot(
     }
   }
 
-  private def read(
-      connection: Connection,
-      id: String,
-      ranges: ConcurrentLinkedQueue[Integer],
-      progress: Progress): Unit = {
+  /** NOWAIT: queueing behind a statement that waits for the first connection's lock would be a deadlock that the server cannot detect.
+    */
+  private def begin(connection: Connection, id: String): Unit = {
     connection.setAutoCommit(false)
-    Sql.run(connection, s"$Begin; SET TRANSACTION SNAPSHOT '$id'")
+    Sql.run(connection, s"$Begin; $Lock NOWAIT; SET TRANSACTION SNAPSHOT '$id'")
+  }
+
+  private def read(connection: Connection, ranges: ConcurrentLinkedQueue[Integer], progress: Progress): Unit = {
     Iterator.continually(ranges.poll()).takeWhile(_ != null).foreach(read(connection, _, progress))
     // An error of a lost connection would hide the first one.
     Try(connection.rollback()): Unit
@@ -273,9 +315,14 @@ private[cdc] object Snapshot {
   private val FewRanges = 4
   private val RangeBytes = 1 << 20
 
+  private val log = LoggerFactory.getLogger(classOf[Snapshot])
+
   private val SecondsToAnswer = 5
 
   private val CommitNanos = 2000L * 1000000L
+
+  /** Between two lines of the log. */
+  private val SayNanos = 10000L * 1000000L
 
   /** Milliseconds. */
   private val CommitPause = 20L

@@ -96,8 +96,8 @@ final class PreflightSuite extends AnyFunSuite {
 
   test("a publication must have the table, whole and with its partitions") {
     val lacking = publication.copy(tables = Map.empty)
-    assert(
-      missing(facts.copy(publication = Some(lacking))) == Seq("ALTER PUBLICATION orders ADD TABLE ONLY public.orders;"))
+    assert(missing(facts.copy(publication = Some(lacking))) == Seq(
+      "BEGIN; LOCK TABLE ONLY public.orders IN SHARE ROW EXCLUSIVE MODE; ALTER PUBLICATION orders ADD TABLE ONLY public.orders; COMMIT;"))
     val partitioned = facts.copy(tables = Seq(orders.copy(kind = "p")), publication = Some(publication))
     assert(missing(partitioned) == Seq("ALTER PUBLICATION orders SET (publish_via_partition_root = true);"))
     val part = PublishedTable(Seq("id", "note"), Some("(id > 5)"), isListed = false)

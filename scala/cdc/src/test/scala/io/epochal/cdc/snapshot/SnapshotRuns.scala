@@ -51,9 +51,7 @@ abstract class SnapshotRuns(server: => Either[String, String]) extends ServerSui
       journal.frames += frame.payload.toArray
       state = frame.after
     }
-    snapshots
-      .incomplete(state)
-      .foreach(table => state = snapshots.of(table, state, append, () => ()).run(state))
+    snapshots.copy(state, append, () => ())(state = _)
     assert(snapshots.incomplete(state).isEmpty)
   }
 }

@@ -59,6 +59,14 @@ object Failpoint {
   val WitnessStored: Failpoint = step("capture.witness")
   val ChangesConfirmed: Failpoint = step("capture.confirmed")
 
+  /** The request of a reload is durable; the table's rows are copied, before the mark in the log; copy and changes are complete, before
+    * the journal has them; it has them, before the files are removed.
+    */
+  val ReloadRequested: Failpoint = step("reload.requested")
+  val ReloadCopied: Failpoint = step("reload.copied")
+  val ReloadComplete: Failpoint = step("reload.complete")
+  val ReloadStored: Failpoint = step("reload.stored")
+
   val all: Seq[Failpoint] = points.result()
 
   private def step(name: String): Failpoint = {

@@ -1,0 +1,119 @@
+package io.epochal.cdc.reload
+
+import java.lang.Long.{compareUnsigned, parseUnsignedLong}
+import java.nio.charset.StandardCharsets.US_ASCII
+import java.util.Locale
+
+import scala.util.Using
+
+import io.epochal.cdc.change.{ChangeState, CommittedTransaction, FrameReader, ServerSnapshot}
+import io.epochal.core.journal.FileStore
+
+/** The files of reloads, in a directory of the checkpoint:
+  *
+  *   - `<LSN>-<OID>.request` for a table that is to be reloaded. It is removed after the journal has the table's rows.
+  *   - `<LSN>-<OID>.refused` for one that has failed: the server may send it again.
+  *   - `<OID>.left` for a table that a run has left out.
+  *   - `<token>.rows` and `<token>.changes`, a [[Spool]] each: the table's rows, then the changes that the stream has had of it since.
+  *   - `<token>.<LSN>.ready` once both are finished, with the server's snapshot in which the rows were read. From then on they are
+  *     what the transaction of the mark, at this position, delivers, however often the server sends it.
+  */
+final private[reload] class ReloadFiles(store: FileStore) {
+  import ReloadFiles._
+
+  /** The requests in the order of the log. */
+  def requests: Seq[ReloadRequest] =
+    store.names().sorted.filter(_.endsWith(Request)).flatMap(name => ReloadRequest.read(name.stripSuffix(Request)))
+
+  /** Makes a request durable. The server may send it again.
+    *
+    * @param again
+    *   although it has failed
+    */
+  def request(request: ReloadRequest, again: Boolean = false): Unit =
+    if (!store.exists(request.name + Request) && (again || !store.exists(request.name + Refused)))
+      write(request.name + Request, "")
+
+  /** Forgets a request that has failed. */
+  def refuse(request: ReloadRequest): Unit = {
+    if (!store.exists(request.name + Refused)) write(request.name + Refused, "")
+    forget(request)
+  }
+
+  /** The OIDs of tables that a run has left out, whose later changes are missing. */
+  def leftTables: Set[Long] =
+    store.names().filter(_.endsWith(Left)).flatMap(_.stripSuffix(Left).toLongOption).toSet
+
+  def leave(table: Long): Unit = write(s"$table$Left", "")
+
+  def forget(request: ReloadRequest): Unit = store.delete(request.name + Request)
+
+  def spool(token: String, kind: String): Spool = new Spool(store.createUnique(s"$token.$kind"))
+
+  /** Reads the rows, then the changes that were not visible when they were read. */
+  def read(copy: CompleteReload)(use: Iterator[FrameReader.StoredChange] => Unit): Unit =
+    for (kind <- Seq(Rows, Changes))
+      Spool.read(store, s"${copy.token}.$kind") { frame =>
+        // The rows of the table have no transaction.
+        def isContained(of: CommittedTransaction) = of.xid != 0 && copy.snapshot.contains(of.lsn, of.xid)
+        frame.parts.filterNot(part => isContained(part.stored.transaction)).foreach(part => use(frame.changes(part)))
+      }
+
+  /** Notes that both files of a copy are finished. */
+  def finish(copy: CompleteReload): Unit = write(
+    "%s.%016x.ready".formatLocal(Locale.ROOT, copy.token, copy.lsn),
+    "%016x %s\n".formatLocal(Locale.ROOT, copy.snapshot.lsn, copy.snapshot.text))
+
+  private def write(name: String, text: String): Unit = Using.resource(store.create(name)) { file =>
+    file.write(text.getBytes(US_ASCII), 0, text.length)
+    file.sync()
+  }
+
+  /** Removes the files of all copies except a complete one that the journal lacks or has only in part, and returns that one. */
+  def clean(state: ChangeState): Option[CompleteReload] = {
+    val names = store.names()
+    def isLast(lsn: Long) = state.last.exists(_.transaction.lsn == lsn)
+    val complete = names
+      .collect { case name @ Ready(token, lsn) =>
+        (token, parseUnsignedLong(lsn, 16), new String(store.content(name), US_ASCII))
+      }
+      .sortBy(copy => !isLast(copy._2))
+      .collectFirst {
+        // A run that was killed leaves a part of a text, or has removed other files.
+        case (token, lsn, Content(at, text))
+            if !state.contains(lsn) && Seq(Rows, Changes).forall(kind => names.contains(s"$token.$kind")) =>
+          ReloadRequest.read(token).map(CompleteReload(_, token, lsn, ServerSnapshot(text, parseUnsignedLong(at, 16))))
+      }
+      .flatten
+    def isRefused(name: String) =
+      name.endsWith(Refused) && ReloadRequest.read(name.stripSuffix(Refused)).exists { request =>
+        state.last.forall(last => compareUnsigned(last.transaction.lsn, request.lsn) <= 0)
+      }
+    remove(names.filterNot { name =>
+      name.endsWith(Request) || name.endsWith(Left) || isRefused(name) || complete.exists(copy =>
+        name.startsWith(copy.token))
+    })
+    complete
+  }
+
+  /** Removes the files of a copy. */
+  def remove(token: String): Unit = remove(store.names().filter(_.startsWith(s"$token.")))
+
+  /** The files that say that others are complete go first. */
+  private def remove(names: Seq[String]): Unit = {
+    val (ready, others) = names.partition(Ready.matches(_))
+    ready.foreach(store.delete)
+    store.deleteAll(others): Unit
+  }
+}
+
+private object ReloadFiles {
+  val Rows = "rows"
+  val Changes = "changes"
+
+  private val Request = ".request"
+  private val Refused = ".refused"
+  private val Left = ".left"
+  private val Ready = "(.*)[.]([0-9a-f]{16})[.]ready".r
+  private val Content = "([0-9a-f]{16}) ([0-9:,]+)\n".r
+}

@@ -1,0 +1,262 @@
+package io.epochal.cdc.reload
+
+import java.io.IOException
+import java.sql.SQLException
+
+import scala.util.{Failure, Success, Try}
+
+import org.slf4j.LoggerFactory
+
+import io.epochal.cdc.change._
+import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.slot.{CaptureServer, Signal}
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
+import io.epochal.core.journal.FileStore
+import io.epochal.core.thread.DaemonThreads
+
+/** Reloads tables while their changes are read. A request is a message in the server's log.
+  *
+  * The rows are copied in one snapshot of the server, into a file, while the stream is read on and the table's changes are kept in
+  * another. Then a mark is written to the log. The transaction of the mark delivers a row that empties the table, the copied rows, and
+  * the changes that the snapshot does not contain. So readers of a replica see the old rows until the new ones are complete, and always
+  * a state that the source had.
+  *
+  * All members except `isLeft`, `left` and `isPassing` are called by the thread that reads the stream.
+  *
+  * @param state
+  *   of the journal, as this run finds it
+  * @param tablesOf
+  *   the OIDs of the tables that a request names, as far as this run may reload them
+  * @param isCaptured
+  *   whether this run delivers a table, by its OID
+  * @param copy
+  *   stores the row that empties a table, and its rows, in frames; returns the server's snapshot in which it has read them. None: the
+  *   table is not there any more
+  */
+final private[cdc] class Reloads(
+    server: CaptureServer,
+    store: FileStore,
+    state: ChangeState,
+    tablesOf: String => Seq[Long],
+    isCaptured: Long => Boolean,
+    copy: (Long, Bytes => Unit) => Option[ServerSnapshot])
+    extends AutoCloseable {
+  import Reloads._
+
+  private val files = new ReloadFiles(store)
+  @volatile private var requests = files.requests
+  private var running = Option.empty[Copy]
+
+  /** The last transactions of the run. */
+  val recent = new RecentTransactions
+
+  /** The copy whose mark was read, or is to be read again. */
+  private var complete = files.clean(state)
+
+  /** Whether all its rows were passed. */
+  private var isPassed = false
+  private var failedNanos = Option.empty[Long]
+
+  /** Whether the journal may have a part of a copy, which is delivered whole. */
+  @volatile var isPassing: Boolean = hasPart(state)
+
+  private def hasPart(state: ChangeState) = complete.exists(one => state.last.exists(_.transaction.lsn == one.lsn))
+
+  /** Pending requests. */
+  def left: Int = requests.size
+
+  /** Whether some were requested before a position of the log. */
+  def isLeft(lsn: Long): Boolean = requests.exists(request => java.lang.Long.compareUnsigned(request.lsn, lsn) < 0)
+
+  /** Tables that earlier runs have left out. */
+  def leftTables: Set[Long] = files.leftTables
+
+  /** Notes tables that this run leaves out. */
+  def leave(tables: Set[Long]): Unit = tables.diff(files.leftTables).foreach(files.leave)
+
+  /** Prepares for a new stream. A copy begins again, unless the journal has a part of it.
+    *
+    * @param addedTables
+    *   whose rows are requested, and whose changes are withheld until then
+    */
+  def open(state: ChangeState, addedTables: Set[Long], intake: ChangeIntake): Unit = {
+    close()
+    isPassed = false
+    complete = files.clean(state)
+    isPassing = hasPart(state)
+    complete.filterNot(copy => isPassing || isCaptured(copy.request.table)).foreach { copy =>
+      files.remove(copy.token)
+      complete = None
+    }
+    files.requests.filterNot(request => isCaptured(request.table)).foreach { request =>
+      log.warn(s"${server.place}: the table with the OID ${request.table} is not captured any more, and not reloaded")
+      files.forget(request)
+    }
+    intake.withheldTables = addedTables.map(_.toInt)
+    val last = state.last.fold(0L)(_.transaction.lsn)
+    addedTables
+      .diff(files.requests.map(_.table).toSet)
+      .foreach(table => files.request(ReloadRequest(last, table), again = true))
+    requests = files.requests
+  }
+
+  /** Begins the next copy between two transactions. Throws the error of one that fails for good, and forgets its request. */
+  def step(intake: ChangeIntake): Unit = if (requests.nonEmpty) running match {
+    case Some(copy) => copy.failure.foreach(end(copy, intake, _))
+    case None =>
+      val isPaused = failedNanos.exists(System.nanoTime() - _ < PauseNanos)
+      if (complete.isEmpty && !isPaused && intake.isBetweenTransactions) {
+        val request = requests.head
+        val copy = new Copy(request, recent.clone())
+        intake.recording = Some(copy.recording)
+        running = Some(copy)
+        copy.thread.start()
+      }
+  }
+
+  private def end(copy: Copy, intake: ChangeIntake, error: Throwable): Unit = {
+    val reason = error match {
+      case e: SQLException => server.explain(e).problem
+      case e               => e.toString
+    }
+    log.warn(s"${server.place}: the copy of the table with the OID ${copy.request.table} ended: $reason")
+    close()
+    intake.recording = None
+    files.remove(copy.token)
+    error match {
+      case NotCaptured                    => files.forget(copy.request)
+      case _ if server.isTransient(error) => failedNanos = Some(System.nanoTime())
+      case _: InterruptedException        => throw error
+      case _ =>
+        files.refuse(copy.request)
+        throw error
+    }
+    requests = files.requests
+  }
+
+  /** Reads a message of the log.
+    *
+    * @param begin
+    *   called before the rows of the copy whose mark it is
+    * @param pass
+    *   gets the rows
+    */
+  def read(message: String, intake: ChangeIntake)(begin: () => Unit)(
+      pass: Iterator[FrameReader.StoredChange] => Unit): Unit =
+    for (lsn <- intake.lsn)
+      if (message.startsWith(Signal.Mark)) deliver(message.stripPrefix(Signal.Mark), lsn, intake)(begin)(pass)
+      else if (message.startsWith(Signal.Reload) && !intake.isContained) {
+        val name = message.stripPrefix(Signal.Reload)
+        val tables = tablesOf(name)
+        if (tables.isEmpty)
+          log.warn(
+            s"${server.place}: ignored the request to reload $name: this query does not capture it, reads CHANGES, or reads from a standby")
+        else request(tables, lsn)
+      }
+
+  private def request(tables: Seq[Long], lsn: Long): Unit = {
+    val current = running.map(_.request).orElse(complete.map(_.request))
+    val waiting = requests.filterNot(current.contains).map(_.table)
+    tables.diff(waiting).foreach(table => files.request(ReloadRequest(lsn, table)))
+    requests = files.requests
+    Failpoints.reach(Failpoint.ReloadRequested)
+  }
+
+  private def deliver(token: String, lsn: Long, intake: ChangeIntake)(begin: () => Unit)(
+      pass: Iterator[FrameReader.StoredChange] => Unit): Unit = {
+    for (copy <- running if copy.token == token && copy.failure.isEmpty) {
+      complete = copy.finish(lsn)
+      copy.failure.foreach(end(copy, intake, _))
+      intake.recording = None
+      running = None
+      Failpoints.reach(Failpoint.ReloadComplete)
+    }
+    for (copy <- complete if copy.token == token) {
+      isPassing = true
+      begin()
+      files.read(copy)(pass)
+      intake.withheldTables -= copy.request.table.toInt
+      isPassed = true
+    }
+  }
+
+  /** Removes the files of a copy that the journal has, or whose mark the server has lost: it has sent later transactions. Without the
+    * files a part of the mark's transaction could not be compared, if the server sent it again.
+    */
+  def settle(state: ChangeState): Unit = for (copy <- complete if state.contains(copy.lsn)) {
+    if (isPassed) {
+      Failpoints.reach(Failpoint.ReloadStored)
+      files.forget(copy.request)
+    }
+    files.remove(copy.token)
+    complete = None
+    isPassed = false
+    isPassing = false
+    requests = files.requests
+  }
+
+  override def close(): Unit = {
+    running.foreach(_.close())
+    running = None
+  }
+
+  /** The rows of a table, and its changes meanwhile.
+    *
+    * @param earlier
+    *   the last transactions whose changes are not kept
+    */
+  final private class Copy(val request: ReloadRequest, earlier: RecentTransactions) extends AutoCloseable {
+    val token: String = request.newToken()
+    private val (rows, changes) = (files.spool(token, ReloadFiles.Rows), files.spool(token, ReloadFiles.Changes))
+    @volatile private var result = Option.empty[Try[ServerSnapshot]]
+
+    val recording = new ChangeRecording(request.table.toInt, keep)
+
+    /** An error of the disk ends the copy, and not the stream. */
+    private def keep(frame: Bytes): Unit =
+      try changes.write(frame)
+      catch { case error: IOException => result = Some(Failure(error)) }
+
+    val thread: Thread = new DaemonThreads("epochal-cdc-reload").newThread { () =>
+      try {
+        val snapshot = copy(request.table, rows.write).getOrElse(throw NotCaptured)
+        if (snapshot.running.exists(earlier.contains)) throw NotVisible
+        rows.finish()
+        result = Some(Success(snapshot))
+        Failpoints.reach(Failpoint.ReloadCopied)
+        server.look(Signal.sql(Signal.Mark + token).query(_)(_.getString(1))): Unit
+      } catch { case error: Throwable => result = Some(Failure(error)) }
+    }
+
+    def failure: Option[Throwable] = result.flatMap(_.failed.toOption)
+
+    /** Ends it at its mark; None: it has failed. */
+    def finish(lsn: Long): Option[CompleteReload] = {
+      recording.flush()
+      for (snapshot <- result.flatMap(_.toOption)) yield {
+        changes.finish()
+        val complete = CompleteReload(request, token, lsn, snapshot)
+        files.finish(complete)
+        complete
+      }
+    }
+
+    /** A thread whose connection is dead ends later: nobody reads its files. */
+    override def close(): Unit = {
+      thread.interrupt()
+      try thread.join(StopMillis)
+      finally Seq(rows, changes).foreach(_.close())
+    }
+  }
+}
+
+private object Reloads {
+  private val log = LoggerFactory.getLogger(classOf[Reloads])
+
+  private object NotCaptured extends RuntimeException("it is not captured any more")
+  private object NotVisible extends SQLException("a transaction that was delivered is not yet visible", "08000")
+
+  /** After a copy that failed, until the next one. */
+  private val PauseNanos = 5L * 1000000000L
+  private val StopMillis = 3000L
+}

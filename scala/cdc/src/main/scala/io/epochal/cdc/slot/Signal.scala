@@ -1,0 +1,24 @@
+package io.epochal.cdc.slot
+
+import io.epochal.kit.database.Sql
+import io.epochal.kit.database.SqlText._
+
+/** Messages in the server's log, each a transaction of its own. */
+private[cdc] object Signal {
+  val Prefix = "epochal"
+
+  /** Moves the slot. */
+  val Beat = ""
+
+  /** Before the name of a table that is to be reloaded. */
+  val Reload = "reload "
+
+  /** In the place of a table's name: all tables of the query that reads a slot. */
+  def allOf(slot: String): String = s"slot $slot"
+
+  /** Before the token of a reload whose rows are copied. */
+  val Mark = "reloaded "
+
+  /** SQL that writes a message, and returns its position. */
+  def sql(content: String): Sql = sql"SELECT pg_catalog.pg_logical_emit_message(true, $Prefix, $content)"
+}
