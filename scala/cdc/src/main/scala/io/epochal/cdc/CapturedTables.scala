@@ -177,10 +177,7 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
     if (!mayReload) Nil
     else
       names.byOid.toSeq.collect {
-        case (oid, name)
-            if (request == Signal
-              .allOf(origin.slot) || request == name) && (tables.isGeneric || tables.byOid(oid).nonEmpty) =>
-          oid
+        case (oid, name) if (request == Signal.allOf(origin.slot) || request == name) && captures(oid) => oid
       }
 
   /** Whether this run delivers a table. */

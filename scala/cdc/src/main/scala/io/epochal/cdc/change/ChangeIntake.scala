@@ -194,16 +194,19 @@ final private[cdc] class ChangeIntake(
     "expected" -> s"${Integer.toUnsignedString(due.xid)} at ${Lsn.show(due.lsn)}",
     "found" -> s"${Integer.toUnsignedString(begin.xid)} at ${Lsn.show(begin.commitLsn)}")
 
+  /** The error for a server that sends a transaction again without the rows that the journal has of it. */
+  private def otherRows(open: OpenTransaction): EpochalException = {
+    val CommittedTransaction(lsn, xid, at, _) = open.transaction
+    gap(open.transaction, Begin(lsn, at, xid))
+  }
+
   private def finish(): Unit = {
     current.foreach { open =>
       if (open.isInFrame) {
         builder.end(complete = true): Unit
         empty = None
       } else if (open.part.isEmpty) empty = Some(open.transaction)
-      else if (open.part.exists(part => !part.isComplete && open.ordinal < part.ordinal)) {
-        val CommittedTransaction(lsn, xid, at, _) = open.transaction
-        throw gap(open.transaction, Begin(lsn, at, xid))
-      }
+      else if (open.part.exists(part => !part.isComplete && open.ordinal < part.ordinal)) throw otherRows(open)
     }
     current = None
   }
@@ -248,7 +251,7 @@ final private[cdc] class ChangeIntake(
   private def put(table: CapturedTable, change: RowChange, old: Option[OldTuple], row: Option[Bytes]): Unit =
     current.foreach { open =>
       recording.filter(_.table == table.relation.oid).foreach(_.add(open.transaction, change, table.relation, old, row))
-      if (withheldTables(table.relation.oid)) ()
+      if (withheldTables.nonEmpty && withheldTables(table.relation.oid)) ()
       else if (open.isStored) {
         (old.map(tuple => tuple.kind -> tuple.bytes) ++ row.map('N' -> _)).foreach { case (kind, bytes) =>
           open.crc.update(kind.toInt)
@@ -284,10 +287,8 @@ final private[cdc] class ChangeIntake(
   /** Compares a change with what the journal has: the server sends the same again. */
   private def verify(open: OpenTransaction, change: RowChange): Unit = {
     open.ordinal += change.ordinals
-    if (open.part.exists(part => part.ordinal == open.ordinal && part.crc != open.crc.getValue.toInt)) {
-      val CommittedTransaction(lsn, xid, at, _) = open.transaction
-      throw gap(open.transaction, Begin(lsn, at, xid))
-    }
+    if (open.part.exists(part => part.ordinal == open.ordinal && part.crc != open.crc.getValue.toInt))
+      throw otherRows(open)
   }
 
   /** The definition that the last stored changes of a table had, to be compared with the next one; None: there is none, or it is the
