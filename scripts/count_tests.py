@@ -1,7 +1,7 @@
 """Adds up the tests in logs from standard input: the last line is ``N passed, N failed``.
 
-It reads the closing lines of ScalaTest under sbt and of pytest; an aborted suite counts as a failure. Skipped and
-cancelled tests are counted and listed before the last line.
+It reads the closing lines of ScalaTest under sbt and of pytest; an aborted suite counts as a failure. Tests that failed
+are named before the last line; skipped and cancelled ones are counted, too.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ SCALATEST = re.compile(
 )
 SCALATEST_ABORTED = re.compile(r"^\[info\] Suites: completed \d+, aborted (\d+)")
 SCALATEST_NOT_RUN = re.compile(r"^\[info\] - (.*?) (?:!!! (?:CANCELED|IGNORED) !!!|\(pending\))")
+SCALATEST_FAILED = re.compile(r"^\[info\] (?:- )?(.*?) \*\*\* (?:FAILED|ABORTED) \*\*\*")
 PYTEST = re.compile(r"^=+ (.*) in [\d.]+s.*=+$")
 PYTEST_NOT_RUN = re.compile(r"^(?:SKIPPED|XFAIL) (.*)")
+PYTEST_FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.*)")
 
 
 @dataclass
@@ -25,10 +27,12 @@ class Counts:
     failed: int = 0
     not_run: int = 0
     names: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        names = "".join(f"\n  {name}" for name in self.names)
-        return f"{self.not_run} cancelled or skipped{names}\n{self.passed} passed, {self.failed} failed"
+        skipped = [f"{self.not_run} cancelled or skipped", *(f"  {name}" for name in self.names)]
+        failed = [f"FAILED {name}" for name in self.failures]
+        return "\n".join([*skipped, *failed, f"{self.passed} passed, {self.failed} failed"])
 
 
 def count(lines: list[str]) -> Counts:
@@ -42,6 +46,8 @@ def count(lines: list[str]) -> Counts:
             counts.failed += int(match[1])
         elif match := SCALATEST_NOT_RUN.match(line) or PYTEST_NOT_RUN.match(line):
             counts.names.append(match[1])
+        elif match := SCALATEST_FAILED.match(line) or PYTEST_FAILED.match(line):
+            counts.failures.append(match[1][:300])
         elif match := PYTEST.match(line):
             named = {word.rstrip("s"): int(number) for number, word in re.findall(r"(\d+) (\w+)", match[1])}
             counts.passed += named.get("passed", 0)

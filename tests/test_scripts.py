@@ -21,11 +21,14 @@ from support.places import ROOT
 LOG = """\
 [info] - a claim that holds (5 milliseconds)
 [info] - a server is there !!! CANCELED !!! (1 millisecond)
+[info] - a claim that fails *** FAILED *** (7 milliseconds)
+[info] io.epochal.BrokenSuite *** ABORTED ***
 [info] Suites: completed 3, aborted 1
 [info] Tests: succeeded 40, failed 2, canceled 1, ignored 0, pending 0
 [info] Suites: completed 2, aborted 0
 [info] Tests: succeeded 2, failed 0, canceled 0, ignored 0, pending 0
 SKIPPED [1] tests/crash/test_pooler.py:24: pgbouncer is not installed
+FAILED tests/test_demo.py::test_demo - AssertionError: 3 rows
 ===== 8 passed, 1 failed, 1 skipped, 3 deselected in 12.31s =====
 """
 
@@ -39,13 +42,16 @@ def script(name: str) -> ModuleType:
     return module
 
 
-def test_skipped_tests_are_listed_and_the_last_line_has_the_sums() -> None:
+def test_skipped_and_failed_tests_are_listed_and_the_last_line_has_the_sums() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "count_tests.py")]
     said = subprocess.run(command, input=LOG, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0] == "2 cancelled or skipped"
-    assert sorted(line.strip() for line in said[1:-1]) == [
-        "[1] tests/crash/test_pooler.py:24: pgbouncer is not installed",
-        "a server is there",
+    assert said[1:-1] == [
+        "  a server is there",
+        "  [1] tests/crash/test_pooler.py:24: pgbouncer is not installed",
+        "FAILED a claim that fails",
+        "FAILED io.epochal.BrokenSuite",
+        "FAILED tests/test_demo.py::test_demo - AssertionError: 3 rows",
     ]
     assert said[-1] == "50 passed, 4 failed"
 
