@@ -1,4 +1,4 @@
-"""epochal-cdc compared with Debezium's embedded engine and a bare reader of the slot; its replica, and its snapshot.
+"""epochal-cdc compared with Debezium's embedded engine and a bare reader of the slot; its replicas, and its snapshot.
 
     python bench/cdc.py [--only backlog --only replica] [--changes 500000] [--rows 10000000] [--rounds 5] [--seconds 60]
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from cdc_replicas import replica, several
+from cdc_replicas import comparison, replica, several
 from cdc_server import TRANSACTION, VALUES, Database, Reader, backlog_of, changes_of, delivered
 from jdbc import COLUMNS
 from jdbc_others import drivers
@@ -90,7 +90,7 @@ def latency(spark: SparkSession, database: Database, settings: argparse.Namespac
         tempfile.TemporaryDirectory(prefix="bench-", dir=".", ignore_cleanup_errors=True) as checkpoint,
         database.slot() as slot,
     ):
-        rows = changes_of(spark, database, "orders", cdc.Slot(slot), starting_offset="latest", num_partitions=1)
+        rows = changes_of(spark, database, "orders", cdc.Slot(slot, starting_offset="latest"), num_partitions=1)
         query = epochal.write.jdbc(
             rows.select("id", "note"),
             database.address,
@@ -159,7 +159,7 @@ def idle(spark: SparkSession, database: Database, settings: argparse.Namespace) 
     (without,) = cost(empty, lambda: jvm)
     with database.slot() as slot:
         sender = f"SELECT active_pid FROM pg_replication_slots WHERE slot_name = '{slot}'"
-        quiet = changes_of(spark, database, "quiet", cdc.Slot(slot), starting_offset="latest")
+        quiet = changes_of(spark, database, "quiet", cdc.Slot(slot, starting_offset="latest"))
         driver, server = cost(quiet, lambda: jvm, lambda: database.value(sender))
     database.execute("DROP TABLE quiet", f"DROP PUBLICATION {slot}")
     print(
@@ -218,6 +218,7 @@ MEASURED = {
     "backlog": backlog,
     "replica": replica,
     "several": several,
+    "comparison": comparison,
     "latency": latency,
     "idle": idle,
     "snapshot": snapshot,

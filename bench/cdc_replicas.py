@@ -1,10 +1,14 @@
-"""Replicas by epochal-cdc and epochal-jdbc, of one table and of several: a part of the benchmark ``cdc``."""
+"""Replicas by epochal-cdc and epochal-jdbc, of one table and of several, and their comparison: a part of the benchmark
+``cdc``.
+"""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import statistics
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -12,7 +16,8 @@ from typing import Any
 
 import psycopg
 from cdc_server import TRANSACTION, VALUES, Database, backlog_of, delivered
-from pyspark.sql import SparkSession
+from jdbc import COLUMNS
+from pyspark.sql import DataFrame, SparkSession, functions
 from steady import Contest
 
 import epochal
@@ -20,6 +25,7 @@ from epochal import cdc, jdbc
 from support import mysql
 
 REPLICA_GOAL = 50_000
+COMPARISON_GOAL = 200_000
 
 
 @dataclass
@@ -145,8 +151,7 @@ def several(spark: SparkSession, database: Database, settings: argparse.Namespac
                 database.address,
                 user="postgres",
                 table=[f"public.{table}" for table in names],
-                slot=cdc.Slot(slot, create=False, publication=name, create_publication=False),
-                starting_offset=position,
+                slot=cdc.Slot(slot, create=False, publication=name, create_publication=False, starting_offset=position),
                 options=options,
             )
             began = database.became_active(slot)
@@ -181,3 +186,84 @@ def several(spark: SparkSession, database: Database, settings: argparse.Namespac
         warm_up=1,
     )
     return contest.run()
+
+
+def comparison(spark: SparkSession, database: Database, settings: argparse.Namespace) -> bool:
+    """A replica without changes, compared by its query, by two JDBC reads, and by the server that has both tables."""
+    count = 2 * settings.changes
+    database.execute(
+        f"CREATE TABLE compared ({COLUMNS.format(key=' PRIMARY KEY')})",
+        f"INSERT INTO compared SELECT {VALUES} FROM generate_series(1, {count}) n",
+        "VACUUM ANALYZE compared",
+    )
+
+    def result() -> str:
+        return str(database.value("SELECT verified_at || found FROM epochal_ledger_verification"))
+
+    def by_query() -> float:
+        before = result()
+        begun = time.time()
+        database.execute("SELECT pg_logical_emit_message(true, 'epochal', 'verify public.compared')")
+        while result() == before:
+            time.sleep(0.02)
+        if f"{count} rows equal" not in result():
+            raise RuntimeError(result())
+        return count / (time.time() - begun)
+
+    def by_reads() -> float:
+        def read(table: str, name: str) -> DataFrame:
+            rows = spark.read.jdbc(
+                database.address,
+                table,
+                column="id",
+                lowerBound=0,
+                upperBound=count,
+                numPartitions=spark.sparkContext.defaultParallelism,
+                properties={"driver": "org.postgresql.Driver", "user": "postgres", "fetchsize": "10000"},
+            )
+            return rows.select("id", functions.struct(*rows.columns).alias(name))
+
+        begun = time.time()
+        both = read("compared", "one").join(read("copy_compared", "other"), "id", "full")
+        if both.where("NOT one <=> other").count() > 0:
+            raise RuntimeError("the replica differs")
+        return count / (time.time() - begun)
+
+    def by_server() -> float:
+        begun = time.time()
+        both = "SELECT count(*) FROM compared one FULL JOIN copy_compared other USING (id)"
+        if database.value(f"{both} WHERE one IS DISTINCT FROM other") != 0:
+            raise RuntimeError("the replica differs")
+        return count / (time.time() - begun)
+
+    query, reads, server = "by the running query", "two reads by spark.read.jdbc", "one join in the server"
+    with database.slot() as slot, tempfile.TemporaryDirectory(prefix="bench-", dir=".") as checkpoint:
+        running = epochal.replicate(
+            spark,
+            database.address,
+            database.address,
+            tables="public.compared",
+            into="copy_{table}",
+            user="postgres",
+            target_user="postgres",
+            slot=cdc.Slot(slot),
+            verify=cdc.Verify(rows_per_second=100_000_000),
+            checkpoint=checkpoint,
+        )
+        try:
+            database.execute("SELECT pg_logical_emit_message(true, 'epochal', 'verify public.compared')")
+            while "epochal_ledger_verification" not in str(database.value("SELECT array_agg(relname) FROM pg_class")):
+                time.sleep(0.1)
+            contest = Contest(
+                f"A replica of {count:,} rows compared with its table",
+                {query: by_query, reads: by_reads, server: by_server},
+                goals={(query, reads): 1.0, (query, server): None},
+                rounds=settings.rounds,
+                warm_up=1,
+            )
+            met = contest.run()
+        finally:
+            running.stop()
+    fast = statistics.median(contest.figures[query]) >= COMPARISON_GOAL
+    print(f"  goal {COMPARISON_GOAL:,} rows/s {'met' if fast else 'MISSED'}", flush=True)
+    return met and fast

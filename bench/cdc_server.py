@@ -162,8 +162,8 @@ def changes_of(spark: SparkSession, database: Database, table: str, slot: cdc.Sl
 
 def backlog_of(spark: SparkSession, database: Database, slot: str, table: str) -> DataFrame:
     position = database.value(f"SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = '{slot}'")
-    ready = cdc.Slot(slot, create=False, publication=table, create_publication=False)
-    return changes_of(spark, database, table, ready, starting_offset=position)
+    ready = cdc.Slot(slot, create=False, publication=table, create_publication=False, starting_offset=position)
+    return changes_of(spark, database, table, ready)
 
 
 def delivered(start: Callable[[str], Any], rows: int) -> float:

@@ -107,7 +107,7 @@ def first_runs(spark: SparkSession, proxy: DelayProxy, url: str, target: Target)
         with table_of(target) as table, tempfile.TemporaryDirectory() as checkpoint:
             target.execute(f"INSERT INTO {table} SELECT i, 'a' FROM generate_series(1, {SNAPSHOT_ROWS}) i")
             trips, connections, begun = proxy.trips, proxy.connections, time.perf_counter()
-            changes = epochal.read.cdc(spark, url, table=table, starting_offset=starting, slot=cdc.Slot(table))
+            changes = epochal.read.cdc(spark, url, table=table, slot=cdc.Slot(table, starting_offset=starting))
             feed = changes.writeStream.format("noop").option("checkpointLocation", checkpoint)
             feed.trigger(availableNow=True).start().awaitTermination()
             print(

@@ -186,7 +186,8 @@ def test_a_batch_of_changes_has_their_kinds_in_commit_order(
     spark: SparkSession, shop: Postgres, tmp_path: Path
 ) -> None:
     shop.execute("ALTER TABLE orders REPLICA IDENTITY FULL")
-    frame = changes(spark, shop, starting_offset="latest", preimages=True, on_truncate="emit", num_partitions=1)
+    slot = cdc.Slot(shop.schema, starting_offset="latest")
+    frame = changes(spark, shop, slot=slot, preimages=True, on_truncate="emit", num_partitions=1)
     assert frame.columns[-4:] == ["_unchanged_columns", "_change_type", "_commit_version", "_commit_timestamp"]
     query = frame.writeStream.format("memory").queryName("kinds").option("checkpointLocation", str(tmp_path)).start()
     try:
@@ -237,7 +238,7 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:
     page = documents.page("docs/cdc.md")
-    rights, drop, reload = (block.text for block in page.blocks("sql"))
+    rights, drop, reload, verify, found = (block.text for block in page.blocks("sql"))
     program = page.blocks("python")[0].text
     shop = Postgres(make_conninfo(postgres.server, dbname="shop"), "public")
     with psycopg.connect(postgres.server, autocommit=True) as server:
@@ -253,6 +254,7 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
                 'Secret.env("': 'Secret("',
                 "/data/checkpoints": str(tmp_path),
                 "query.awaitTermination()": "",
+                'slot=cdc.Slot("orders"),': 'slot=cdc.Slot("orders"), verify=cdc.Verify(),',
             }
             names: dict[str, Any] = {}
             exec(documents.adapted(program, places), names)
@@ -265,6 +267,18 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
                 for statement in statements(reload):
                     shop.execute(statement)
                 until(lambda: stored(postgres) == [(1, "changed"), (2, "two")], "the reload")
+                postgres.execute("UPDATE orders SET note = 'by hand' WHERE id = 2")
+                for statement in statements(verify):
+                    shop.execute(statement)
+                (answer,) = statements(found)
+                difference = "1 row equal, 1 different, 0 missing, 0 extra; different: (id 2)"
+                until(
+                    lambda: (
+                        "epochal_ledger_verification" in postgres.tables()
+                        and [row[1] for row in postgres.query(answer)] == [difference]
+                    ),
+                    "the comparison",
+                )
             finally:
                 query.stop()
             for statement in statements(drop):

@@ -21,7 +21,7 @@ def test_a_row_that_exceeds_the_memory_ends_the_query_by_name(postgres: Postgres
         """
         spark = epochal.configure(builder().config("spark.driver.memory", "512m")).getOrCreate()
         schema = os.environ["SCHEMA"]
-        position = dict(slot=epochal.cdc.Slot(schema), starting_offset=os.environ["BEGIN"])
+        position = dict(slot=epochal.cdc.Slot(schema, starting_offset=os.environ["BEGIN"]))
         changes = epochal.read.cdc(spark, os.environ["URL"], table=f"{schema}.orders", user="postgres", **position)
         query = changes.writeStream.format("noop").option("checkpointLocation", os.environ["CHECKPOINT"]).start()
         try:

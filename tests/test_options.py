@@ -44,7 +44,7 @@ ONLY_BY_OPTIONS = {
     ("epochal-ingest", "schema"): "it goes to .schema(…)",
 }
 #: Options that a value sets by its class.
-BY_CLASS = {"pagination", "windowPagination", "bodyFormat", "mode", "protocol", "format"}
+BY_CLASS = {"pagination", "windowPagination", "bodyFormat", "mode", "protocol", "format", "verify"}
 
 
 @pytest.fixture(scope="module")

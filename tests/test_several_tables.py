@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,64 +13,14 @@ import pytest
 import epochal
 from epochal import cdc, jdbc
 from epochal.__main__ import main
-from support.databases import Database, Postgres, Sqlite
+from support.databases import Postgres, Sqlite
+from support.replicas import KEYS, LARGE, names, replicate, require_equal, two_tables
 from support.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: A text that is stored out of line.
-LARGE = "(SELECT string_agg(md5(i::text || random()::text), '') FROM generate_series(1, 500) i)"
-KEYS = {"orders": "id", "items": "id, line"}
-
-
-@pytest.fixture
-def shop(postgres: Postgres) -> Iterator[Postgres]:
-    """A schema with two tables of 100 rows; its slot is dropped at the end."""
-    postgres.execute(
-        "CREATE TYPE mood AS ENUM ('ok', 'sad')",
-        "CREATE TABLE orders (id INT PRIMARY KEY, note TEXT, document TEXT NOT NULL, at TIMESTAMPTZ(3))",
-        "CREATE TABLE items (id BIGINT, line INT, price NUMERIC(10, 2) NOT NULL, exact NUMERIC, data JSONB,"
-        " tags TEXT[], raw BYTEA, mood mood, PRIMARY KEY (line, id))",
-        f"INSERT INTO orders SELECT i, 'note ' || i, {LARGE}, now() FROM generate_series(1, 100) i",
-        "INSERT INTO items SELECT i, i % 7, i / 8.0, 1e30 + i / 3.0, CASE i WHEN 1 THEN 'null'::jsonb WHEN 2 THEN NULL"
-        " ELSE jsonb_build_object('n', 1.10) END, ARRAY['a', NULL, '{}'], 'x', 'ok' FROM generate_series(1, 100) i",
-    )
-    yield postgres
-    postgres.drop_slot()
-
-
-def names(shop: Postgres, *tables: str) -> list[str]:
-    return [f"{shop.schema}.{table}" for table in tables or KEYS]
-
-
-def replicate(spark: SparkSession, shop: Postgres, place: Path, target: Database | None = None, **more: Any) -> str:
-    """Runs the query until it has delivered what was committed before. Returns how reloaded rows differed."""
-    into = target or shop
-    arguments: dict[str, Any] = {"tables": names(shop), "into": "replica_{table}", "sink_id": "shop"}
-    arguments |= {"slot": cdc.Slot(shop.schema)} | more
-    query = epochal.replicate(
-        spark,
-        shop.url,
-        into.url,
-        user=shop.user,
-        target_user=into.user,
-        checkpoint=place,
-        trigger="availableNow",
-        **arguments,
-    )
-    with epochal.errors.named():
-        query.awaitTermination()
-    return "; ".join(progress.sink.metrics.get("replaced", "") for progress in query.recentProgress)
-
-
-def require_equal(shop: Postgres, *tables: str) -> None:
-    """Requires that the replicas have the texts of all values of the tables."""
-    for table in tables or KEYS:
-        rows, replica = shop.together(
-            *(f"SELECT t::text FROM {name} t ORDER BY {KEYS[table]}" for name in (table, f"replica_{table}"))
-        )
-        assert rows == replica, table
+shop = pytest.fixture(two_tables)
 
 
 @pytest.mark.line
@@ -168,38 +117,6 @@ def test_a_reader_of_the_replicas_sees_states_of_the_source_only(
         reader.join()
         query.stop()
     assert seen == {5000}
-
-
-def test_a_reload_makes_a_replica_equal_again(
-    spark: SparkSession, shop: Postgres, sqlite: Sqlite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """``epochal cdc reload``, with the query stopped: it finds the request in the log."""
-    replicate(spark, shop, tmp_path / "postgres", history="{table}_history")
-    replicate(spark, shop, tmp_path / "sqlite", sqlite, into="{table}", slot=cdc.Slot(f"{shop.schema}_2"))
-    different = [
-        "UPDATE {orders} SET note = 'by hand' WHERE id < 10",
-        "DELETE FROM {orders} WHERE id > 90",
-        "INSERT INTO {orders} (id, note, document) VALUES (1000, '', '')",
-    ]
-    for statement in different:
-        shop.execute(statement.format(orders="replica_orders"))
-        sqlite.execute(statement.format(orders="orders"))
-    assert main(["cdc", "reload", shop.url, "--user", str(shop.user), "--table", f"{shop.schema}.orders"]) == 0
-    assert f"requested: {shop.schema}.orders; slots of this database: " in capsys.readouterr().out
-    shop.execute("UPDATE orders SET note = 'later' WHERE id = 3", "DELETE FROM items WHERE id = 1")
-    # The change comes first, in an epoch of its own.
-    differences = "orders: 82 rows equal, 8 different, 10 missing, 1 extra"
-    assert differences in replicate(spark, shop, tmp_path / "postgres", history="{table}_history")
-    assert differences in replicate(
-        spark, shop, tmp_path / "sqlite", sqlite, into="{table}", slot=cdc.Slot(f"{shop.schema}_2")
-    )
-    require_equal(shop)
-    assert sqlite.query("SELECT id, note, document FROM orders ORDER BY id") == shop.query(
-        "SELECT id, note, document FROM orders ORDER BY id"
-    )
-    kinds = "SELECT _change_type, count(*) FROM orders_history GROUP BY 1 ORDER BY 1"
-    assert shop.query(kinds) == [("insert", 200), ("truncate", 1), ("update_postimage", 1)]
-    shop.drop_slot(f"{shop.schema}_2")
 
 
 def test_the_replicas_of_sqlite_have_all_rows(

@@ -1,6 +1,7 @@
 """Replicas in other databases of a PostgreSQL table, or of several by one query, that change all the time; the driver
 is killed with SIGKILL at steps of the sink and at random moments. Afterwards the rows are equal. Several are reloaded
-again and again meanwhile, and a reader sees only states that the source had.
+and compared again and again meanwhile: a reader sees only states that the source had, and no comparison finds a
+difference.
 
 ``EPOCHAL_CRASH=full`` kills it 20 times for each database, otherwise twice; ``EPOCHAL_CDC_KILLS`` sets the number.
 """
@@ -33,12 +34,13 @@ ACCOUNTS = 500
 #: Written when the writer has stopped.
 LAST = 1_000_000
 SEED = kill_seed()
-#: Of reloads, which are requested all the time.
+#: Of reloads and comparisons, which are requested all the time.
 RELOADS = ("reload.requested", "reload.copied", "reload.complete", "capture.changes", "reload.stored")
 STEPS = ("task.after-commit", "rows.loaded", "ledger.written", "commit.before", "commit.after", "journal.removed")
 COLUMNS = {"accounts": "id, balance, document", "history": "id, account, delta"}
 #: Two tables between which amounts are moved, so that their sum stays.
 MOVED = {"here": "id INT PRIMARY KEY, amount INT NOT NULL", "there": "id INT PRIMARY KEY, amount INT NOT NULL"}
+FOUND = "SELECT found FROM epochal_ledger_verification"
 SUM = "SELECT (SELECT sum(amount) FROM here_replica) + (SELECT sum(amount) FROM there_replica)"
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(900 + 60 * KILLS)]
@@ -92,9 +94,10 @@ def move(database: Postgres, draw: random.Random) -> None:
     )
 
 
-def reload(database: Postgres, draw: random.Random, tables: list[str]) -> None:
+def request(database: Postgres, draw: random.Random, tables: list[str]) -> None:
+    """Requests a reload or a comparison of a table."""
     table = f"{database.schema}.{draw.choice(tables)}"
-    database.execute(f"SELECT pg_logical_emit_message(true, 'epochal', 'reload {table}')")
+    database.execute(f"SELECT pg_logical_emit_message(true, 'epochal', '{draw.choice(['reload', 'verify'])} {table}')")
 
 
 @contextmanager
@@ -138,8 +141,9 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
                 f"CREATE TABLE {table} ({columns})", f"INSERT INTO {table} SELECT i, 100 FROM generate_series(1, 300) i"
             )
         mover = Thread(lambda: move(database, draw), 0.03)
-        reloads = Thread(lambda: reload(database, draw, tables) if together else None, 2)
+        requests = Thread(lambda: request(database, draw, tables) if together else None, 2)
         seen: set[str] = set()
+        found: set[str] = set()
         writer = Writer(database, draw, ACCOUNTS, pause=0.02)
 
         def has_arrived(key: int) -> bool:
@@ -148,6 +152,13 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
             except Exception as error:
                 assert "accounts_replica" in str(error), error  # noqa: PT017 - the table is yet to be created
                 return False
+
+        def read() -> None:
+            seen.update(place.rows(SUM))
+            try:
+                found.update(place.rows(FOUND))
+            except Exception as error:
+                assert "epochal_ledger_verification" in str(error), error  # noqa: PT017 - it is yet to be created
 
         def copy(jvm: str, until_done: Callable[[Program], object]) -> None:
             program = job(database, directory, jvm, tables=tables, target=place.url, drivers=drivers, together=together)
@@ -176,7 +187,7 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
             # The first may be a row of the snapshot.
             copy("", arrive(LAST - 2, LAST - 1))
             writer.keeps_documents = True
-            reader = Thread(lambda: seen.update(place.rows(SUM)) if together else None, 0.05)
+            reader = Thread(lambda: read() if together else None, 0.05)
             for kill in range(KILLS):
                 if kill % 3 == 1:
                     copy("", at_random)
@@ -187,9 +198,17 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
         finally:
             writer.stop()
             mover.stop()
-            reloads.stop()
+            requests.stop()
 
-        copy("", arrive(LAST))
+        def arrive_and_compare(program: Program) -> None:
+            arrive(LAST)(program)
+            if together:
+                verify = f"SELECT pg_logical_emit_message(true, 'epochal', 'verify slot {database.schema}')"
+                database.execute(verify)
+                equal = f"{FOUND} WHERE found LIKE '%equal, 0 different, 0 missing, 0 extra'"
+                until(lambda: runs(program) and len(place.rows(equal)) == len(tables), "the comparisons", 60)
+
+        copy("", arrive_and_compare)
         reader.stop()
         for table in tables:
             columns = COLUMNS.get(table, "id, amount")
@@ -200,4 +219,7 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
             assert copied == rows
             print(f"{KILLS} kills, {writer.transactions} transactions, {len(rows)} rows of {table} equal")
         assert seen == ({"60000"} if together else set())
+        compared = {text for text in found if not text.startswith("not compared: ")}
+        assert [text for text in compared if ", 0 different, 0 missing, 0 extra" not in text] == []
+        print(f"{len(compared)} results of comparisons: equal")
         database.drop_slot(database.schema if together else f"{database.schema}_accounts")

@@ -31,6 +31,8 @@ CREATE TABLE epochal_ledger (sink_id text PRIMARY KEY, target text, query_id tex
 CREATE TABLE epochal_ledger_retired (LIKE epochal_ledger);
 CREATE TABLE epochal_ledger_history (sink_id text, number bigint, epoch bigint, generation bigint, rows bigint,
   committed_at timestamptz);
+CREATE TABLE epochal_ledger_verification (target text, found text, verified_at timestamptz, equal_at timestamptz,
+  equal_position text);
 CREATE TABLE epochal_prepared (gid text PRIMARY KEY, sink_id text NOT NULL, epoch bigint NOT NULL);
 """
 

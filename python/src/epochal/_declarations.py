@@ -20,7 +20,6 @@ from epochal._values.kind import (
     FAMILY,
     INFERENCE,
     INSTANT,
-    LOG_POSITION,
     SECRET,
     TABLE,
     TABLES,
@@ -206,7 +205,7 @@ INGEST: Final = Form("epochal-ingest", "epochal.read.ingest", unset=(ingest.Text
 CDC: Final = Form(
     "epochal-cdc",
     "epochal.read.cdc",
-    {"table": Option("dbtable", TABLES), "starting_offset": LOG_POSITION},
+    {"table": Option("dbtable", TABLES)},
     lacks=frozenset({"driver", "maxConnections", "lockTimeout"}),
 )
 REST: Final = Form(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from epochal import read, write
 from epochal._options import Location, OptionValue
 from epochal._trigger import Trigger
-from epochal._values.cdc import OnSchemaChange, OnTruncate, Slot
+from epochal._values.cdc import AnyVerify, OnSchemaChange, OnTruncate, Slot, Verify
 from epochal._values.http import Limits
 from epochal._values.secret import Secret
 from epochal._values.table import Changes, Columns, Connection, Ledger
@@ -35,6 +35,7 @@ def replicate(
     create_tables: bool = True,
     on_truncate: OnTruncate = "emit",
     on_schema_change: OnSchemaChange | None = None,
+    verify: AnyVerify | None = None,
     trigger: Trigger | None = None,
     query_name: str | None = None,
     sink_id: str | None = None,
@@ -72,6 +73,8 @@ def replicate(
         create_tables: whether missing replicas and histories are created, with the types and NOT NULL of the source.
         on_truncate: TRUNCATE empties the replica (``"emit"``), ends the query (``"fail"``), or is ignored
             (``"ignore"``).
+        verify: compares the tables with their replicas, at intervals (``cdc.Verify(every="1 day")``) and when
+            ``cdc.verify`` requests it; unset, on request only. ``cdc.Repair`` corrects them.
         options: further options of ``epochal-cdc``; ``target_options`` are those of ``epochal-jdbc``.
         sink_id: the name under which the target's ledger knows the query; unset, the id in its checkpoint. Set one, so
             that a new checkpoint can load the tables again (``ledger=jdbc.Ledger(on_new_query="replace")``).
@@ -92,6 +95,7 @@ def replicate(
         slot=slot,
         on_truncate=on_truncate,
         on_schema_change=on_schema_change,
+        verify=verify or Verify(),
         connection=connection,
         limits=limits,
         options=options,

@@ -14,7 +14,7 @@ from epochal._declarations import CDC, CHECKPOINT, INGEST, JDBC_SOURCE, RANDOM, 
 from epochal._load import load, load_table
 from epochal._options import Location, OptionValue, text
 from epochal._values.auth import AnyAuth
-from epochal._values.cdc import OnSchemaChange, OnTruncate, RowShape, Slot
+from epochal._values.cdc import AnyVerify, OnSchemaChange, OnTruncate, RowShape, Slot
 from epochal._values.each import Each
 from epochal._values.http import Http, Limits, Retry
 from epochal._values.ingest import AnyProtocol, AnyReceived, Journal
@@ -42,10 +42,10 @@ def cdc(
     password: Secret | str | None = None,
     slot: Slot | None = None,
     rows: RowShape | None = None,
-    starting_offset: str | None = None,
     preimages: bool | None = None,
     on_truncate: OnTruncate | None = None,
     on_schema_change: OnSchemaChange | None = None,
+    verify: AnyVerify | None = None,
     schema: str | StructType | None = None,
     connection: Connection | None = None,
     limits: Limits | None = None,
@@ -60,7 +60,8 @@ def cdc(
 
     Columns: those of the table, then ``_unchanged_columns ARRAY<STRING>`` (columns whose value the server did not
     send, because an update left it alone; NULL when there are none), ``_change_type STRING`` (``"insert"``,
-    ``"update_preimage"``, ``"update_postimage"``, ``"delete"``, ``"truncate"``), ``_commit_version STRING`` (sorts in
+    ``"update_preimage"``, ``"update_postimage"``, ``"delete"``, ``"truncate"``; for a comparison ``"verify_begin"``,
+    ``"verify"``, ``"verify_update"``, ``"verify_delete"``, ``"verify_end"``), ``_commit_version STRING`` (sorts in
     commit order) and ``_commit_timestamp TIMESTAMP``.
 
     Of several tables: ``_table STRING`` (such as ``"public.orders"``), ``before STRING`` and ``after STRING`` (JSON of
@@ -82,6 +83,8 @@ def cdc(
         rows: of several tables, ``"json"`` (the default) or ``"typed"``.
         preimages: whether an update also delivers the row before it; needs REPLICA IDENTITY FULL. Of several tables:
             whether ``before`` must be the whole row.
+        verify: compares the tables with replicas by ``epochal.write.jdbc``, on request or at intervals; unset, requests
+            are ignored.
         schema: a part of the columns; any column can be read as STRING. Not with JSON of several tables.
         connection: properties for the driver; ``driver``, ``max_connections`` and ``lock_timeout`` do not apply.
 

@@ -1,4 +1,4 @@
-"""The replication slot of a captured table: a value of ``epochal.cdc``."""
+"""The replication slot of captured tables, and their comparison with replicas: values of ``epochal.cdc``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Literal
 
 from epochal._options import Duration, Size
+from epochal._values.kind import LOG_POSITION, whole
 from epochal._values.value import Value, of, option
 
 OnTruncate = Literal["fail", "emit", "ignore"]
@@ -19,6 +20,7 @@ class Slot(Value):
 
     name: str | None = field(default=None, kw_only=False, metadata=of("slot"))
     create: bool | None = option("createSlot")
+    starting_offset: str | None = option("startingOffset", LOG_POSITION)
     publication: str | None = option("publication")
     create_publication: bool | None = option("createPublication")
     heartbeat: Duration | None = option("heartbeatInterval")
@@ -26,3 +28,22 @@ class Slot(Value):
     accept_change: str | None = option("acceptChange")
     max_lag: Size | None = option("maxSlotLag")
     max_journal_bytes: Size | None = option("maxJournalBytes")
+
+
+class Verify(Value, verify="compare"):
+    """Compares tables with their replicas while the query runs.
+
+    >>> Verify(every="1 day")
+    cdc.Verify(every='1 day')
+    """
+
+    every: Duration | None = option("verifyInterval")
+    rows_per_second: int | None = option("verifyRowsPerSecond", whole(1, "long"))
+
+
+class Repair(Verify, verify="repair"):
+    """Reloads the tables instead, which corrects replicas that differ."""
+
+
+#: Values of ``verify`` of ``epochal.read.cdc``.
+AnyVerify = Verify | Repair

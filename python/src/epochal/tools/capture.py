@@ -1,4 +1,4 @@
-"""``epochal.cdc.check``: whether a server allows the changes of a table to be captured; ``epochal.cdc.reload``."""
+"""``epochal.cdc.check``: whether a server allows the changes of a table to be captured; requests to queries."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from epochal._values.value import without_login
 from epochal.errors import ConnectUnsupportedError, OptionError, named
 from epochal.tools.output import aligned, as_json
 
-__all__ = ["Point", "Preflight", "Reload", "check", "reload"]
+__all__ = ["Point", "Preflight", "Request", "check", "reload", "verify"]
 
 _CHECK = replace(CDC, caller="epochal.cdc.check")
-_RELOAD = replace(CDC, caller="epochal.cdc.reload")
 _PREFIX = "jdbc:postgresql:"
 
 
@@ -123,14 +122,14 @@ def check(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Reload:
-    """The result of ``cdc.reload``.
+class Request:
+    """The result of ``cdc.reload`` and ``cdc.verify``.
 
     Attributes:
         url: the server, without login.
         tables: names of the tables.
-        slots: the replication slots of the database; the queries that use them reload those of the tables that they
-            capture.
+        slots: the replication slots of the database; their queries carry out the request for the tables that they
+            capture, a comparison only if they were started with ``verify``.
     """
 
     url: str
@@ -155,7 +154,7 @@ def reload(
     user: str | None = None,
     password: Secret | str | None = None,
     connection: Connection | None = None,
-) -> Reload:
+) -> Request:
     """Requests a reload of tables from all queries that capture them.
 
     Writes a message into the server's log and does not wait. A query that is stopped reads it after its next start. It
@@ -181,8 +180,31 @@ def reload(
             has no replication slot in this database.
         ConnectUnsupportedError: only Spark Connect's client is installed, which has no JVM.
     """
-    report = _answer(_RELOAD, "reload", url, table=table, user=user, password=password, connection=connection)
-    return Reload(url=report["url"], tables=tuple(report["tables"]), slots=tuple(report["slots"]))
+    return _request("reload", url, table=table, user=user, password=password, connection=connection)
+
+
+@suggesting
+def verify(
+    url: str,
+    *,
+    table: str | Sequence[str],
+    user: str | None = None,
+    password: Secret | str | None = None,
+    connection: Connection | None = None,
+) -> Request:
+    """Requests a comparison of tables with their replicas, from all queries that were started with ``verify``.
+
+    The arguments, the result and the errors are those of ``cdc.reload``. The queries report what they find.
+
+    >>> cdc.verify("jdbc:postgresql://db/shop", table="public.*", user="capture")  # doctest: +SKIP
+    requested: public.items, public.orders; slots of this database: shop
+    """
+    return _request("verify", url, table=table, user=user, password=password, connection=connection)
+
+
+def _request(kind: str, url: str, **arguments: Any) -> Request:
+    report = _answer(replace(CDC, caller=f"epochal.cdc.{kind}"), kind, url, **arguments)
+    return Request(url=report["url"], tables=tuple(report["tables"]), slots=tuple(report["slots"]))
 
 
 def _answer(form: Form, method: str, url: str, **arguments: Any) -> Any:

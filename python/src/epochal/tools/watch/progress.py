@@ -93,6 +93,7 @@ class Sink:
         is_repeated: whether that epoch was a replay.
         bad_rows: rows of that epoch that were put aside.
         all_bad_rows: rows put aside since the start of the run; None if only ``bad_rows`` is reported.
+        differing: rows that comparisons with the source found to differ, since the start of the run.
         load: seconds for loading the rows of the epoch.
         commit: seconds for committing the epoch.
         too_large: rows that a display could not keep, since the start of the run.
@@ -105,6 +106,7 @@ class Sink:
     is_repeated: bool = False
     bad_rows: int = 0
     all_bad_rows: int | None = None
+    differing: int = 0
     transport: str | None = None
     load: float | None = None
     commit: float | None = None
@@ -223,6 +225,7 @@ def _sink(progress: Mapping[str, Any], rows_read: int) -> Sink:
         is_repeated=metrics.get("outcome") == "repeated",
         bad_rows=bad_rows if is_database else 0,
         all_bad_rows=None if is_database else bad_rows,
+        differing=_whole(metrics, "differingRows") or 0,
         transport=metrics.get("transport"),
         load=_seconds(metrics, "loadMs"),
         commit=_seconds(metrics, "commitMs"),

@@ -214,7 +214,9 @@ def _replays(state: QueryState) -> str:
 
 
 def _bad(state: QueryState) -> str:
-    return f"{counted(state.tally.bad_rows, 'bad row')} put aside" if state.tally.bad_rows else ""
+    bad, differing = state.tally.bad_rows, 0 if state.last is None else state.last.sink.differing
+    comparisons = f"comparisons found {counted(differing, 'row')} that differed" if differing else ""
+    return ", ".join(filter(None, [f"{counted(bad, 'bad row')} put aside" if bad else "", comparisons]))
 
 
 def _beyond(state: QueryState) -> str:

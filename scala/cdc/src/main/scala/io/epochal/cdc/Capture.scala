@@ -44,7 +44,7 @@ final private[cdc] class Capture(
   private val (restoredState, wholeRow) = ChangeState.of(journal, store.toString)
   @volatile private var state = restoredState.after(markers.newest)
   private val reloads =
-    new Reloads(server, store.below(Reloads), state, tables.matching, tables.captures, snapshots.reload)
+    new Reloads(server, origin.slot, store.below(Reloads), state, tables, options.comparisons, snapshots.reload)
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder
 
@@ -60,8 +60,7 @@ final private[cdc] class Capture(
   @volatile private var isStandby = false
 
   /** When the catalog was last compared, whether the log has defined a table since, and of when the last mark's facts are. */
-  private var comparisonTime = System.nanoTime()
-  private var markTime = System.nanoTime()
+  private var comparisonTime, markTime = System.nanoTime()
   @volatile private var hasNewDefinition = false
 
   /** Whether no message is waiting. */
@@ -174,7 +173,7 @@ final private[cdc] class Capture(
       Thread.sleep(FullPause)
       watch()
     }
-    snapshots.copy(state, append, () => pause())(state = _)
+    snapshots.copy(state, append, pause _)(state = _)
     Failpoints.reach(Failpoint.SnapshotCopied)
   }
 
@@ -224,7 +223,7 @@ final private[cdc] class Capture(
       refusal.filter(change => isBefore(change._1)).foreach(change => throw change._2)
       if (!intake.isWithin) waitingChanges.end()
       reloads.settle(state)
-      reloads.step(intake)
+      reloads.step(intake, schedules = end.isEmpty)
       if (isJournalFull) isJournalFull = isFull
       val message = if (isJournalFull) null else stream.poll()
       if (isIdle != (message == null && !isJournalFull)) isIdle = !isIdle

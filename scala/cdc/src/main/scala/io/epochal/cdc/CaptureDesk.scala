@@ -47,6 +47,9 @@ object CaptureDesk {
     mapper.writeValueAsString(root)
   }
 
+  /** Asks all queries that capture tables to compare them with their replicas. The same as [[reload]] otherwise. */
+  def verify(options: util.Map[String, String]): String = request(options, Signal.Verify)
+
   /** Asks all queries that capture tables to reload them, by messages in the server's log.
     *
     * @param options
@@ -56,13 +59,15 @@ object CaptureDesk {
     * @throws io.epochal.core.error.EpochalException
     *   TABLE_MISSING; CAPTURE_NOT_READY, because the server has no messages or no slots; or because it cannot be reached
     */
-  def reload(options: util.Map[String, String]): String = {
+  def reload(options: util.Map[String, String]): String = request(options, Signal.Reload)
+
+  private def request(options: util.Map[String, String], kind: String): String = {
     val read = CdcOptions.read(options.asScala.toMap).fold(throw _, identity)
     val server = read.server
     val tables = CdcTables.find(read)
     val slots = server.sql { connection =>
       val slots = new ServerCheck(read, server, tables).slotsForSignals(connection)
-      tables.all.foreach(table => Signal.sql(s"${Signal.Reload}${table.facts.name}").query(connection)(_.getString(1)))
+      tables.all.foreach(table => Signal.sql(s"$kind${table.facts.name}").query(connection)(_.getString(1)))
       slots
     }
     val root = mapper.createObjectNode().put("url", server.place)

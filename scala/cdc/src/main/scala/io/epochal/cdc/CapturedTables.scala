@@ -7,6 +7,7 @@ import org.slf4j.{Logger, LoggerFactory}
 import io.epochal.cdc.change.{CapturedTable, ChangeState}
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
+import io.epochal.cdc.reload.ReloadableTables
 import io.epochal.cdc.slot._
 import io.epochal.cdc.value.{CatalogColumns, TypeText}
 import io.epochal.core.error.{Conditions, EpochalException}
@@ -14,7 +15,7 @@ import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{PostgresType, Sql}
 
 /** The tables whose changes are read, as the server has them now. */
-final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
+final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) extends ReloadableTables {
   import plan.{options, server, tables, watch}
 
   /** Types by their OIDs. */
@@ -172,16 +173,16 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) {
     CapturedTable(relation.withTypes(TypeText.write(relation.columns.map(typeOf))), facts.toSeq.flatMap(_.primaryKey))
   }
 
-  /** The OIDs of the tables that a request names, as far as they can be reloaded: a standby cannot mark its log. */
-  def matching(request: String): Seq[Long] =
+  /** Empty where the log cannot be marked: on a standby, before PostgreSQL 14, and for reads of CHANGES. */
+  override def matching(request: String): Seq[Long] =
     if (!mayReload) Nil
     else
       names.byOid.toSeq.collect {
         case (oid, name) if (request == Signal.allOf(origin.slot) || request == name) && captures(oid) => oid
       }
 
-  /** Whether this run delivers a table. */
-  def captures(oid: Long): Boolean = names.byOid.contains(oid) && (tables.isGeneric || tables.byOid(oid).nonEmpty)
+  override def captures(oid: Long): Boolean =
+    names.byOid.contains(oid) && (tables.isGeneric || tables.byOid(oid).nonEmpty)
 
   /** As in [[CatalogWatch.ddlRefusal]]. */
   def ddlRefusal(statement: String): Option[Option[EpochalException]] =

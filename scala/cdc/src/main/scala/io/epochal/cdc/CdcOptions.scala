@@ -6,9 +6,10 @@ import java.time.Duration
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
 import io.epochal.cdc.change.OnTruncate
+import io.epochal.cdc.reload.{ComparisonPlan, ReloadPurpose}
 import io.epochal.cdc.slot.{CaptureServer, PublicationFacts, TableSelection}
 import io.epochal.core.error.EpochalException
-import io.epochal.core.option.{OptionGroup, OptionList, OptionType, RetryOptions, SourceOptions}
+import io.epochal.core.option._
 import io.epochal.core.retry.RetrySettings
 import io.epochal.kit.database.{ConnectionOptions, ConnectionSettings, DriverRisks}
 import io.epochal.kit.source.ReadLimits
@@ -33,6 +34,7 @@ final case class CdcOptions private[cdc] (
     onTruncate: OnTruncate,
     adoptsSchema: Boolean,
     acceptChange: Option[String],
+    private[cdc] val comparisons: Option[ComparisonPlan],
     operations: Set[String],
     heartbeat: Duration,
     maxSlotLag: Option[Long],
@@ -95,6 +97,13 @@ object CdcOptions extends OptionList {
     "What a start does after the table's columns have changed: fail, or adopt added nullable columns.")
   val AcceptChange = option("acceptChange", OptionType.string, sample = Some("5f0c2a91"))(
     "Accepts one change that the log does not show: the value in the hint of CAPTURE_CHANGED.")
+  val Verify =
+    option("verify", OptionType.choice(Seq[ReloadPurpose](ReloadPurpose.Verify, ReloadPurpose.Repair))(_.name))(
+      "Compares tables with their replicas (compare), or reloads them and reports the differences (repair): on request, and every verifyInterval. Unset: requests are ignored.")
+  val VerifyInterval = option("verifyInterval", OptionType.duration, sample = Some("1 day"))(
+    "How often each table is compared with its replica. Unset: only on request.")
+  val VerifyRowsPerSecond = option("verifyRowsPerSecond", OptionType.long(1), Some(50000L))(
+    "Maximum rows per second that a comparison reads, on average.")
   val Operations = option("operations", OptionType.names, Some(PublicationFacts.Operations))(
     "Operations that the publication must publish. Without update and delete the stream has inserts only, so the target is not a replica.")
   val Heartbeat = option("heartbeatInterval", OptionType.duration, Some(Duration.ofSeconds(30)))(
@@ -114,6 +123,9 @@ object CdcOptions extends OptionList {
     all ++ SourceOptions.all ++ RetryOptions.all
   )
 
+  private def comparisons(values: OptionValues): Option[ComparisonPlan] =
+    values.get(Verify).map(ComparisonPlan(_, values.get(VerifyInterval), values(VerifyRowsPerSecond)))
+
   def read(raw: Map[String, String]): Either[EpochalException, CdcOptions] =
     for {
       values <- group.parse(raw)
@@ -125,6 +137,10 @@ object CdcOptions extends OptionList {
       _ <- values.consistent(rows != RowShape.Json || !values.isSet(SchemaChange))(
         s"rows as JSON, and ${SchemaChange.reference}",
         s"JSON has the columns that its table had at that time: leave ${SchemaChange.reference} out, or set {option:rows=typed}.")
+      more = Seq(VerifyInterval, VerifyRowsPerSecond).find(values.isSet(_))
+      _ <- values.consistent(values.isSet(Verify) || more.isEmpty)(
+        s"${more.fold("")(_.reference)} without ${Verify.reference}",
+        "Set {option:verify=compare}, too.")
       unknown = values(Operations).diff(PublicationFacts.Operations)
       _ <- Either.cond(
         unknown.isEmpty,
@@ -144,6 +160,7 @@ object CdcOptions extends OptionList {
       values(Truncates),
       values(SchemaChange) == "adopt",
       values.get(AcceptChange),
+      comparisons(values),
       // What is ignored need not be published.
       values(Operations).toSet -- Option.when(values(Truncates) == OnTruncate.Ignore)("truncate"),
       values(Heartbeat),

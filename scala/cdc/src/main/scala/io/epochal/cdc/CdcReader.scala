@@ -56,6 +56,9 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
   private var secondAt = 0
   private var secondOrdinal = 0L
 
+  /** Whether the change is part of a comparison. */
+  private var isVerifying = false
+
   /** The definition of the change's table. */
   protected var table: Relation = _
 
@@ -143,6 +146,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
 
   private def change(): Unit = {
     val kind = RowChange.of(in.get(at))
+    isVerifying = RowChange.isVerifying(kind.code)
     val relation = definitions(in.getShort(at + 1).toInt)
     val size = in.getInt(at + 3)
     val body = at + 7
@@ -152,18 +156,23 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
       table = relation
     }
     number(ordinal)
+    deliver(kind, body)
+    ordinal += kind.ordinals
+  }
+
+  private def deliver(kind: RowChange, body: Int): Unit =
     kind match {
       case RowChange.Insert   => tuple(body, Insert, isAlone = true)
       case RowChange.Delete   => tuple(body, Delete)
-      case RowChange.Truncate => empty()
+      case RowChange.Truncate => empty(Truncate)
       case RowChange.Update =>
         if (in.get(body) == 'N') tuple(body, After)
         else tuple(readOld(body), After, completes = true)
-      case RowChange.BothImages => two(body, Before, After)
-      case RowChange.NewKey     => two(body, Delete, Insert)
+      case RowChange.BothImages        => two(body, Before, After)
+      case RowChange.NewKey            => two(body, Delete, Insert)
+      case RowChange.Verifying(change) => deliver(change, body)
+      case RowChange.Verified          => empty(VerifyEnd)
     }
-    ordinal += kind.ordinals
-  }
 
   private def two(body: Int, one: UTF8String, other: UTF8String): Unit = {
     secondAt = readOld(body)
@@ -190,17 +199,24 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
       values(unchangedColumns) = if (left == null) null else ArrayData.toArrayData(left)
   }
 
-  /** Sets the values of the row of a TRUNCATE. */
-  protected def empty(): Unit = {
+  /** Sets the values of a row without those of the table. */
+  protected def empty(change: UTF8String): Unit = {
     java.util.Arrays.fill(values.asInstanceOf[Array[AnyRef]], null)
-    describe(Truncate)
+    describe(change)
   }
 
   private def describe(change: UTF8String): Unit = {
-    if (changeType >= 0) values(changeType) = change
+    if (changeType >= 0) values(changeType) = if (isVerifying) verifying(change) else change
     if (version >= 0) values(version) = commitVersion
     if (timestamp >= 0) values(timestamp) = part.stored.transaction.stamp
   }
+
+  private def verifying(change: UTF8String): UTF8String =
+    if (change eq Truncate) VerifyBegin
+    else if ((change eq Delete) || (change eq Before)) VerifyDelete
+    else if (change eq After) VerifyUpdate
+    else if (change eq VerifyEnd) VerifyEnd
+    else Verify
 
   private def number(ordinal: Long): Unit = {
     rowOrdinal = ordinal
@@ -238,6 +254,11 @@ private object CdcReader {
   val Before: UTF8String = UTF8String.fromString("update_preimage")
   val After: UTF8String = UTF8String.fromString("update_postimage")
   val Truncate: UTF8String = UTF8String.fromString("truncate")
+  val Verify: UTF8String = UTF8String.fromString("verify")
+  val VerifyUpdate: UTF8String = UTF8String.fromString("verify_update")
+  val VerifyDelete: UTF8String = UTF8String.fromString("verify_delete")
+  val VerifyBegin: UTF8String = UTF8String.fromString("verify_begin")
+  val VerifyEnd: UTF8String = UTF8String.fromString("verify_end")
   val VersionLength = 27
   val Digits = "0123456789ABCDEF"
 

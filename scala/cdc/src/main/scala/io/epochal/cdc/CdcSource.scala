@@ -84,9 +84,15 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
 
   override protected def deliverableUntil(start: Long): Long = receiver.deliverableUntil(start)
 
-  /** The two rows of an update stay in one batch: the first one has the key of the values that the second one may lack. */
+  /** The two rows of an update stay in one batch: the first one has the key of the values that the second one may lack. So do those of
+    * a comparison.
+    */
   override def take(start: CdcPosition, rows: Long): CdcPosition =
-    super.take(start, if (rows > 0 && isWithinUpdate(start.row + rows)) rows + 1 else rows)
+    if (rows == 0) start
+    else {
+      val least = math.max(rows, receiver.waitingChanges.least(start.row))
+      super.take(start, if (isWithinUpdate(start.row + least)) least + 1 else least)
+    }
 
   /** Whether the rows before a position and after it are of one update. A frame has both. */
   private def isWithinUpdate(row: Long): Boolean = row != deliverableUntil(row - 1) && row < receiver.journal.until && {

@@ -60,8 +60,8 @@ final private class GenericReader(frames: Frames, catalogColumns: Seq[PostgresCo
     if (isNew) json.unchanged else null
   }
 
-  override protected def empty(): Unit = {
-    super.empty()
+  override protected def empty(change: UTF8String): Unit = {
+    super.empty(change)
     if (name >= 0) values(name) = json.table
   }
 }

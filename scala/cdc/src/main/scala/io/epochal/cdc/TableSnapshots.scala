@@ -1,5 +1,7 @@
 package io.epochal.cdc
 
+import java.util.concurrent.TimeUnit.NANOSECONDS
+import java.util.concurrent.atomic.AtomicLong
 import java.util.zip.CRC32C
 
 import org.slf4j.LoggerFactory
@@ -7,6 +9,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.cdc.reload.ReloadRequest
 import io.epochal.cdc.slot.ServerFacts
 import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, CopiedTable, Snapshot, TableKey}
 import io.epochal.cdc.value.{CatalogColumns, TypeText}
@@ -77,15 +80,26 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
   /** Copies a table apart from the journal: a row that empties it, then its rows. Returns the server's snapshot that they are of; None:
     * there is no such table.
     */
-  def reload(oid: Long, store: Bytes => Unit): Option[ServerSnapshot] = table(oid).map { table =>
-    log.info(s"${options.source}: reloads ${table.facts.name}")
+  def reload(request: ReloadRequest, store: Bytes => Unit): Option[ServerSnapshot] = table(request.table).map { table =>
+    log.info(s"${options.source}: ${if (request.purpose.isSlow) "verifies" else "reloads"} ${table.facts.name}")
     val source = copyOf(table)
     val builder = new FrameBuilder
     builder.begin(CommittedTransaction(0, xid = 0, 0, 0), 0, new CRC32C)
     builder.add(RowChange.Truncate, source.relation, None, None)
     builder.end(complete = true): Unit
     store(builder.frame(ChangeState.Empty).payload)
-    snapshot(table, source, frame => store(frame.payload), () => (), awaitsWriters = true)
+    val rate = options.comparisons.filter(_ => request.purpose.isSlow).map(_.rowsPerSecond)
+    val rows = new AtomicLong
+    lazy val start = System.nanoTime()
+    def keep(frame: ChangeFrame): Unit = {
+      start: Unit
+      store(frame.payload)
+      rows.addAndGet(frame.rows.toLong): Unit
+    }
+    def pause(): Unit = rate.foreach { perSecond =>
+      NANOSECONDS.sleep((start + rows.get * 1e9 / perSecond).toLong - System.nanoTime())
+    }
+    snapshot(table, source, keep, () => pause(), awaitsWriters = true)
       .run(ChangeState.Empty)
       .runs
       .head

@@ -59,8 +59,8 @@ final private class TablesReader(frames: Frames, catalog: Map[String, Seq[Postgr
     current.reader.unchanged
   }
 
-  override protected def empty(): Unit = {
-    super.empty()
+  override protected def empty(change: UTF8String): Unit = {
+    super.empty(change)
     if (name >= 0) values(name) = current.table
   }
 }

@@ -24,8 +24,14 @@ final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committe
   private val frames = mutable.Queue.empty[(Long, Long)]
   @volatile private var earlier = (-1L, Option.empty[Long])
 
-  /** The row after the batch before a reload. */
-  private var cutRow = 0L
+  /** The rows before which a batch ends. */
+  private val cuts = mutable.SortedSet.empty[Long]
+
+  /** The first rows of comparisons, and the rows after them. */
+  private val comparisons = mutable.SortedMap.empty[Long, Long]
+
+  /** The first row of a comparison whose last row has not come. */
+  private var openComparison = Option.empty[Long]
 
   /** The row after the last one, and after the last whole transaction. */
   private var until = firstRow
@@ -36,11 +42,14 @@ final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committe
     if (wholeUntil > start || !isFull) wholeUntil else until
   }
 
-  /** Ends a batch after the last row: a reload begins another. */
-  def cut(): Unit = synchronized { cutRow = until }
+  /** Ends the batch before a reload, unless the journal already has a part of the reload. */
+  def cut(): Unit = synchronized(if (wholeUntil == until) cuts += until: Unit)
 
   /** The number of rows from one on that a batch may have at most. */
-  def most(start: Long): Long = synchronized(if (cutRow > start) cutRow - start else Long.MaxValue)
+  def most(start: Long): Long = synchronized(cuts.minAfter(start + 1).fold(Long.MaxValue)(_ - start))
+
+  /** The number of rows that a batch from one on has at least, regardless of limits: those of a comparison; 0: any. */
+  def least(start: Long): Long = synchronized(comparisons.get(start).fold(0L)(_ - start))
 
   /** @param row
     *   the one after the frame
@@ -50,15 +59,39 @@ final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committe
     if (last.isWhole) wholeUntil = row
     else if (parts.size > 1 || last.first == 0) wholeUntil = row - last.rows
     until = row
+    parts.foldLeft(row - parts.map(_.rows).sum) { (from, part) =>
+      if (!part.isComparison) endComparison(from)
+      else if (part.first == 0) openComparison = Some(from)
+      if (part.isComparison && part.isWhole) endComparison(from + part.rows)
+      from + part.rows
+    }: Unit
     frames.enqueue(row -> parts.head.stored.transaction.committedAt): Unit
   }
 
   /** The last transaction has ended, and all its rows are there. Called by the thread that adds. */
-  def end(): Unit = if (wholeUntil != until) synchronized { wholeUntil = until }
+  def end(): Unit = if (wholeUntil != until) synchronized {
+    wholeUntil = until
+    endComparison(until)
+  }
+
+  /** A comparison is a batch of its own.
+    *
+    * @param row
+    *   the one after it
+    */
+  private def endComparison(row: Long): Unit = {
+    for (start <- openComparison) {
+      comparisons += start -> row
+      cuts ++= Seq(start, row)
+    }
+    openComparison = None
+  }
 
   /** Forgets the changes before a row. */
   def drop(row: Long): Unit = synchronized {
     while (frames.headOption.exists(_._1 <= row)) frames.dequeue(): Unit
+    cuts --= cuts.rangeUntil(row).toSeq
+    comparisons --= comparisons.rangeUntil(row).keys.toSeq: Unit
   }
 
   /** @param row

@@ -140,6 +140,36 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     assert(waiting.deliverableUntil(7, isFull = false) == 14)
   }
 
+  test("a comparison is a batch of its own, whatever its frames have beside it") {
+    def waiting(frames: Seq[FrameReader.Part]*): WaitingChanges = {
+      val waiting = new WaitingChanges(10, wholeRow = 10, _ => None)
+      frames.foldLeft(10L) { (from, parts) =>
+        val until = from + parts.map(_.rows).sum
+        waiting.add(until, parts)
+        until
+      }: Unit
+      waiting
+    }
+    def compared(rows: Int, first: Long = 0, isComplete: Boolean = true) =
+      part(2, rows, first, isComplete).copy(isComparison = true)
+    def batches(waiting: WaitingChanges) = Seq(10L, 12L, 17L).map(row => (waiting.most(row), waiting.least(row)))
+    val alone = Seq((2L, 0L), (5L, 5L), (Long.MaxValue, 0L))
+    assert(batches(waiting(Seq(part(1, 2), compared(5), part(3, 3), part(4, 4, isComplete = false)))) == alone)
+    assert(
+      batches(
+        waiting(Seq(part(1, 2), compared(3, isComplete = false)), Seq(compared(2, first = 3), part(3, 1)))) == alone)
+    // Its end has brought no frame; then another transaction, or none, shows that it has all rows.
+    val open = waiting(Seq(part(1, 2), compared(5, isComplete = false)))
+    assert(batches(open) == Seq(10L, 12L, 17L).map(_ => (Long.MaxValue, 0L)))
+    open.end()
+    assert(batches(open) == alone && open.deliverableUntil(12, isFull = false) == 17)
+    assert(batches(waiting(Seq(part(1, 2), compared(5, isComplete = false)), Seq(part(3, 3)))) == alone)
+    // After a restart only the end of a comparison is known.
+    assert(batches(waiting(Seq(compared(5, first = 3), part(3, 1)))) == Seq.fill(3)((Long.MaxValue, 0L)))
+    open.drop(17)
+    assert(open.least(12) == 0L)
+  }
+
   private def part(
       xid: Int,
       rows: Int,

@@ -11,7 +11,7 @@ final class QuotedNamesSuite extends CdcQueries {
 
   private def quoted(name: String): String = "\"" + name.replace("\"", "\"\"") + "\""
 
-  Seq("it's", hostile, "select").zipWithIndex.foreach { case (name, number) =>
+  Seq("it's", hostile, "select", "part", "next").zipWithIndex.foreach { case (name, number) =>
     test(s"role, schema, table, column and publication may be named: $name") {
       Using.resource(new Shop) { shop =>
         val query = s"cdc_names_$number"

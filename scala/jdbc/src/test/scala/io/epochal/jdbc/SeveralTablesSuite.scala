@@ -1,6 +1,7 @@
 package io.epochal.jdbc
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.tags.Slow
@@ -122,12 +123,13 @@ abstract class SeveralTables(databases: TestDatabases) extends SinkSuite(databas
     assert(count(f, "shop_items") == 1L)
   }
 
+  /** Rows of a transaction, with the number of each in it, as the source numbers them. */
+  private def of(transaction: Int, rows: InternalRow*): Seq[InternalRow] = rows.zipWithIndex.map { case (row, i) =>
+    row.update(5, text(f"$transaction%016X/$i%010d"))
+    row
+  }
+
   onSchema("rows that replace those of a table are compared with them", schema) { f =>
-    // The transaction, then the number of the change in it, as the source numbers them.
-    def of(transaction: Int, rows: InternalRow*): Seq[InternalRow] = rows.map { row =>
-      row.update(5, text(f"$transaction%016X/${row.getUTF8String(5).toString.toInt}%010d"))
-      row
-    }
     def truncate = change("shop.orders", "truncate", null, null)
     val first = run(f)
     write(f, first, 0, of(1, (1 to 4).map(i => order(i.toLong, "a")): _*))
@@ -163,6 +165,72 @@ abstract class SeveralTables(databases: TestDatabases) extends SinkSuite(databas
     assert(!first.metrics.contains("replaced") && ordersOf(f) == Seq("2 b"))
     write(f, first, 6, of(9, truncate))
     assert(!first.metrics.contains("replaced") && ordersOf(f).isEmpty)
+  }
+
+  onSchema("a table is compared with the rows that its source has, and stays as it is", schema) { f =>
+    val first = if (storesLists) run(f, "historyTable" -> "{table}_changes") else run(f)
+    def mark(kind: String) = change("shop.orders", kind, null, null)
+    def verification(rows: InternalRow*): Seq[InternalRow] = (mark("verify_begin") +: rows) :+ mark("verify_end")
+    def row(id: Long, note: String) = order(id, note, "verify")
+    def lacking(id: Long): InternalRow = {
+      val partial = order(id, null, "verify_update")
+      partial.update(3, ArrayData.toArrayData(Array(text("note"))))
+      partial
+    }
+    def recorded = f.database
+      .query("""SELECT position, equal_rows, different_rows, missing_rows, extra_rows, other_rows, found, equal_position
+               |FROM epochal_ledger_verification WHERE target LIKE '%shop_orders'""".stripMargin)
+      .map(_.mkString(" "))
+    write(f, first, 0, of(1, (1 to 4).map(i => order(i.toLong, "a")): _*))
+    val rows = (1 to 3).map(i => row(i.toLong, "a")) ++ Seq(row(4L, "b"), row(4L, "a"), row(5L, "c"), lacking(1L)) :+
+      order(5L, null, "verify_delete")
+    write(f, first, 1, of(26, verification(rows: _*): _*))
+    assert(first.metrics("verified").endsWith("shop_orders: 4 rows equal, 0 different, 0 missing, 0 extra"))
+    assert(recorded == Seq("0/1A 4 0 0 0 0 4 rows equal, 0 different, 0 missing, 0 extra 0/1A"))
+    f.database.execute(
+      "UPDATE shop_orders SET note = 'A' WHERE id = 2",
+      "DELETE FROM shop_orders WHERE id = 3",
+      "INSERT INTO shop_orders (id, note) VALUES (9, 'a'), (10, 'a')")
+    val before = ordersOf(f)
+    (0 to 1).foreach { time =>
+      write(f, first, 2, of(27, verification(rows :+ order(4L, null, "verify_delete"): _*): _*))
+      val counts = "1 row equal, 1 different, 1 missing, 3 extra"
+      val found = s"$counts; different: (id 2); missing: (id 3); extra: (id 4) (id 9) (id 10)"
+      // The second time, the epoch is there already.
+      assert(first.metrics.get("verified").exists(_.endsWith(s"shop_orders: $counts")) == (time == 0))
+      assert(first.metrics("differingRows") == "5")
+      assert(recorded == Seq(s"0/1B 1 1 1 3 0 $found 0/1A"))
+      assert(ordersOf(f) == before)
+    }
+    // What is no whole comparison is none, and changes in the same epoch are stored.
+    val other = "not compared: the epoch has other changes of the table"
+    write(f, first, 3, of(28, order(7L, "e")) ++ of(29, verification(row(1L, "x")): _*) ++ of(30, order(8L, "f")))
+    assert(
+      first.metrics("verified").endsWith(other) && ordersOf(f) == (before ++ Seq("7 e", "8 f")).sortBy(
+        _.split(' ').head.toInt))
+    val part = "not compared: the epoch has only a part of the rows"
+    val whole = verification(row(1L, "x"), order(7L, null, "verify_delete"))
+    Seq(whole.init, whole.tail, whole.init.tail, whole.init :+ mark("verify_begin")).zipWithIndex.foreach {
+      case (rows, i) =>
+        write(f, first, 4L + i, of(31 + i, rows: _*))
+        assert(first.metrics("verified").endsWith(part))
+    }
+    // A TRUNCATE while the rows were read begins them again.
+    write(
+      f,
+      first,
+      8,
+      of(
+        40,
+        mark("verify_begin") +: row(1L, "z") +: verification((before ++ Seq("7 e", "8 f")).map { one =>
+          val Array(id, note) = one.split(' ')
+          row(id.toLong, note)
+        }: _*): _*))
+    assert(first.metrics("verified").contains(", 0 different, 0 missing, 0 extra"))
+    if (storesLists)
+      assert(
+        f.database.query("SELECT id FROM orders_changes ORDER BY id").flatten.map(_.toString.toInt) == Seq(1, 2, 3, 4,
+          7, 8))
   }
 
   onSchema("a run that was replaced writes into none of the tables", schema) { f =>

@@ -65,7 +65,8 @@ final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
       val size = in.getInt()
       val from = at + transactionHead(version)
       at = from + size
-      Part(StoredTransaction(transaction, ordinal, crc, complete), first, rows, from, size)
+      val isComparison = RowChange.isVerifying(in.get(from))
+      Part(StoredTransaction(transaction, ordinal, crc, complete), first, rows, from, size, isComparison)
     }
   }
 }
@@ -79,8 +80,16 @@ private[cdc] object FrameReader {
     *
     * @param changes
     *   position of its first change
+    * @param isComparison
+    *   whether its changes belong to a comparison: they change nothing
     */
-  final case class Part(stored: StoredTransaction, first: Long, rows: Int, changes: Int, length: Int) {
+  final case class Part(
+      stored: StoredTransaction,
+      first: Long,
+      rows: Int,
+      changes: Int,
+      length: Int,
+      isComparison: Boolean = false) {
     def until: Int = changes + length
 
     /** Whether the transaction ends in it. Rows of a snapshot count alone. */

@@ -6,7 +6,10 @@ import java.util.Locale
 
 import scala.util.Using
 
-import io.epochal.cdc.change.{ChangeState, CommittedTransaction, FrameReader, ServerSnapshot}
+import io.epochal.cdc.change.FrameReader.StoredChange
+import io.epochal.cdc.change.{ChangeState, CommittedTransaction, RowChange, ServerSnapshot}
+import io.epochal.cdc.pgoutput.Bytes
+import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.core.journal.FileStore
 
 /** The files of reloads, in a directory of the checkpoint:
@@ -14,6 +17,7 @@ import io.epochal.core.journal.FileStore
   *   - `<LSN>-<OID>.request` for a table that is to be reloaded. It is removed after the journal has the table's rows.
   *   - `<LSN>-<OID>.refused` for one that has failed: the server may send it again.
   *   - `<OID>.left` for a table that a run has left out.
+  *   - `<OID>-<time>.verified` for one that was verified, in milliseconds since 1970.
   *   - `<token>.rows` and `<token>.changes`, a [[Spool]] each: the table's rows, then the changes that the stream has had of it since.
   *   - `<token>.<LSN>.ready` once both are finished, with the server's snapshot in which the rows were read. From then on they are
   *     what the transaction of the mark, at this position, delivers, however often the server sends it.
@@ -48,16 +52,41 @@ final private[reload] class ReloadFiles(store: FileStore) {
 
   def forget(request: ReloadRequest): Unit = store.delete(request.name + Request)
 
+  /** When each table was verified last, in milliseconds since 1970. */
+  def verifiedTables: Map[Long, Long] = store
+    .names()
+    .collect { case Verified(table, time) => table.toLong -> time.toLong }
+    .groupMapReduce(_._1)(_._2)(math.max)
+
+  /** Notes that a table was verified. */
+  def noteVerified(table: Long, time: Long): Unit = {
+    val name = s"$table-$time.verified"
+    val earlier = store.names().filter(one => one.startsWith(s"$table-") && Verified.matches(one))
+    if (!earlier.contains(name)) write(name, "")
+    store.deleteAll(earlier.filter(_ != name)): Unit
+  }
+
   def spool(token: String, kind: String): Spool = new Spool(store.createUnique(s"$token.$kind"))
 
   /** Reads the rows, then the changes that were not visible when they were read. */
-  def read(copy: CompleteReload)(use: Iterator[FrameReader.StoredChange] => Unit): Unit =
+  def read(copy: CompleteReload)(use: Iterator[StoredChange] => Unit): Unit = {
+    var table = Option.empty[Relation]
+    def ofPurpose(change: StoredChange) =
+      if (copy.request.purpose.delivers) change
+      else {
+        table = Some(change.relation)
+        change.copy(kind = change.kind.verifying)
+      }
     for (kind <- Seq(Rows, Changes))
       Spool.read(store, s"${copy.token}.$kind") { frame =>
         // The rows of the table have no transaction.
         def isContained(of: CommittedTransaction) = of.xid != 0 && copy.snapshot.contains(of.lsn, of.xid)
-        frame.parts.filterNot(part => isContained(part.stored.transaction)).foreach(part => use(frame.changes(part)))
+        frame.parts
+          .filterNot(part => isContained(part.stored.transaction))
+          .foreach(part => use(frame.changes(part).map(ofPurpose)))
       }
+    table.foreach(one => use(Iterator(StoredChange(RowChange.Verified, one, Bytes(Array.emptyByteArray, 0, 0)))))
+  }
 
   /** Notes that both files of a copy are finished. */
   def finish(copy: CompleteReload): Unit = write(
@@ -90,8 +119,8 @@ final private[reload] class ReloadFiles(store: FileStore) {
         state.last.forall(last => compareUnsigned(last.transaction.lsn, request.lsn) <= 0)
       }
     remove(names.filterNot { name =>
-      name.endsWith(Request) || name.endsWith(Left) || isRefused(name) || complete.exists(copy =>
-        name.startsWith(copy.token))
+      name.endsWith(Request) || name.endsWith(Left) || Verified.matches(name) || isRefused(name) || complete.exists(
+        copy => name.startsWith(copy.token))
     })
     complete
   }
@@ -114,6 +143,7 @@ private object ReloadFiles {
   private val Request = ".request"
   private val Refused = ".refused"
   private val Left = ".left"
+  private val Verified = "(\\d+)-(\\d+)[.]verified".r
   private val Ready = "(.*)[.]([0-9a-f]{16})[.]ready".r
   private val Content = "([0-9a-f]{16}) ([0-9:,]+)\n".r
 }

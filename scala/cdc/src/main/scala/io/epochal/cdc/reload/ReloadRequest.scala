@@ -3,25 +3,25 @@ package io.epochal.cdc.reload
 import java.lang.Long.parseUnsignedLong
 import java.util.{Locale, UUID}
 
-/** A table that is to be reloaded.
+/** A table whose rows are to be read again.
   *
   * @param lsn
-  *   of the transaction that requests it
+  *   of the transaction that requests it; of the last one before, if none does
   * @param table
   *   its OID
   */
-final private[reload] case class ReloadRequest(lsn: Long, table: Long) {
-  def name: String = "%016x-%d".formatLocal(Locale.ROOT, lsn, table)
+final private[cdc] case class ReloadRequest(lsn: Long, table: Long, purpose: ReloadPurpose = ReloadPurpose.Reload) {
+  def name: String = "%016x-%d%s".formatLocal(Locale.ROOT, lsn, table, purpose.mark)
 
   /** Names an attempt. */
   def newToken(): String = s"$name-${UUID.randomUUID}"
 }
 
-private[reload] object ReloadRequest {
-  private val Name = "([0-9a-f]{16})-(\\d+)(?:-.*)?".r
+private[cdc] object ReloadRequest {
+  private val Name = "([0-9a-f]{16})-(\\d+)([a-z]?)(?:-.*)?".r
 
   /** From its name, or a token. */
-  def read(name: String): Option[ReloadRequest] = Option(name).collect { case Name(lsn, table) =>
-    ReloadRequest(parseUnsignedLong(lsn, 16), table.toLong)
-  }
+  def read(name: String): Option[ReloadRequest] = Option(name).collect { case Name(lsn, table, mark) =>
+    ReloadPurpose.all.find(_.mark == mark).map(ReloadRequest(parseUnsignedLong(lsn, 16), table.toLong, _))
+  }.flatten
 }

@@ -14,32 +14,34 @@ import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal.FileStore
 import io.epochal.core.thread.DaemonThreads
 
-/** Reloads tables while their changes are read. A request is a message in the server's log.
+/** Reloads tables, or compares them with their replicas, while their changes are read. Requests are messages in the server's log;
+  * comparisons are also requested at intervals.
   *
   * The rows are copied in one snapshot of the server, into a file, while the stream is read on and the table's changes are kept in
   * another. Then a mark is written to the log. The transaction of the mark delivers a row that empties the table, the copied rows, and
   * the changes that the snapshot does not contain. So readers of a replica see the old rows until the new ones are complete, and always
-  * a state that the source had.
+  * a state that the source had. A comparison delivers the same rows, marked as such.
   *
   * All members except `isLeft`, `left` and `isPassing` are called by the thread that reads the stream.
   *
+  * @param slot
+  *   whose tables they are
   * @param state
   *   of the journal, as this run finds it
-  * @param tablesOf
-  *   the OIDs of the tables that a request names, as far as this run may reload them
-  * @param isCaptured
-  *   whether this run delivers a table, by its OID
+  * @param comparisons
+  *   None: requests to compare are ignored
   * @param copy
   *   stores the row that empties a table, and its rows, in frames; returns the server's snapshot in which it has read them. None: the
   *   table is not there any more
   */
 final private[cdc] class Reloads(
     server: CaptureServer,
+    slot: String,
     store: FileStore,
     state: ChangeState,
-    tablesOf: String => Seq[Long],
-    isCaptured: Long => Boolean,
-    copy: (Long, Bytes => Unit) => Option[ServerSnapshot])
+    tables: ReloadableTables,
+    comparisons: Option[ComparisonPlan],
+    copy: (ReloadRequest, Bytes => Unit) => Option[ServerSnapshot])
     extends AutoCloseable {
   import Reloads._
 
@@ -57,6 +59,10 @@ final private[cdc] class Reloads(
   private var isPassed = false
   private var failedNanos = Option.empty[Long]
 
+  /** When the next comparison is due, in milliseconds since 1970, and the position of the log at which it is requested. */
+  private var dueTime = 0L
+  private var openLsn = 0L
+
   /** Whether the journal may have a part of a copy, which is delivered whole. */
   @volatile var isPassing: Boolean = hasPart(state)
 
@@ -72,7 +78,7 @@ final private[cdc] class Reloads(
   def leftTables: Set[Long] = files.leftTables
 
   /** Notes tables that this run leaves out. */
-  def leave(tables: Set[Long]): Unit = tables.diff(files.leftTables).foreach(files.leave)
+  def leave(left: Set[Long]): Unit = left.diff(files.leftTables).foreach(files.leave)
 
   /** Prepares for a new stream. A copy begins again, unless the journal has a part of it.
     *
@@ -84,29 +90,61 @@ final private[cdc] class Reloads(
     isPassed = false
     complete = files.clean(state)
     isPassing = hasPart(state)
-    complete.filterNot(copy => isPassing || isCaptured(copy.request.table)).foreach { copy =>
+    def isWanted(request: ReloadRequest) =
+      tables.captures(request.table) && (!request.purpose.isSlow || comparisons.nonEmpty)
+    complete.filterNot(copy => isPassing || isWanted(copy.request)).foreach { copy =>
       files.remove(copy.token)
       complete = None
     }
-    files.requests.filterNot(request => isCaptured(request.table)).foreach { request =>
-      log.warn(s"${server.place}: the table with the OID ${request.table} is not captured any more, and not reloaded")
+    files.requests.filterNot(isWanted).foreach { request =>
+      log.warn(s"${server.place}: the table with the OID ${request.table} is not captured or compared any more")
       files.forget(request)
     }
     intake.withheldTables = addedTables.map(_.toInt)
     val last = state.last.fold(0L)(_.transaction.lsn)
     addedTables
-      .diff(files.requests.map(_.table).toSet)
+      .diff(files.requests.filter(_.purpose == ReloadPurpose.Reload).map(_.table).toSet)
       .foreach(table => files.request(ReloadRequest(last, table), again = true))
     requests = files.requests
+    openLsn = last
+    schedule()
   }
 
-  /** Begins the next copy between two transactions. Throws the error of one that fails for good, and forgets its request. */
-  def step(intake: ChangeIntake): Unit = if (requests.nonEmpty) running match {
+  /** Requests the comparisons that are due, and determines when the next one is. */
+  private def schedule(): Unit =
+    // A round ends before the next one, so that each table's turn comes.
+    for (ComparisonPlan(purpose, Some(interval), _) <- comparisons if !requests.exists(_.purpose.isSlow)) {
+      val now = System.currentTimeMillis()
+      val times = files.verifiedTables
+      // The first comparison comes an interval after the first start.
+      val tableTimes =
+        tables.matching(Signal.allOf(slot)).map(table => table -> math.min(now, times.getOrElse(table, now)))
+      tableTimes.filterNot(table => times.contains(table._1)).foreach { case (table, time) =>
+        files.noteVerified(table, time)
+      }
+      val (due, others) = tableTimes.partition(_._2 + interval.toMillis <= now)
+      request(due.map(_._1), openLsn, purpose, again = true)
+      dueTime = (others.map(_._2) ++ due.map(_ => now)).minOption.fold(Long.MaxValue)(_ + interval.toMillis)
+    }
+
+  /** Begins the next copy between two transactions. Throws the error of one that fails for good, and forgets its request.
+    *
+    * @param schedules
+    *   whether to request the comparisons that have become due; a run that ends would wait for them
+    */
+  def step(intake: ChangeIntake, schedules: Boolean): Unit = {
+    if (schedules && dueTime <= System.currentTimeMillis()) schedule()
+    if (requests.nonEmpty) begin(intake)
+  }
+
+  private def begin(intake: ChangeIntake): Unit = running match {
+    case Some(copy) if copy.request.purpose.isSlow && requests.exists(!_.purpose.isSlow) => abandon(copy, intake)
     case Some(copy) => copy.failure.foreach(end(copy, intake, _))
     case None =>
       val isPaused = failedNanos.exists(System.nanoTime() - _ < PauseNanos)
       if (complete.isEmpty && !isPaused && intake.isBetweenTransactions) {
-        val request = requests.head
+        // A table that was added has no rows before its reload.
+        val request = requests.find(!_.purpose.isSlow).getOrElse(requests.head)
         val copy = new Copy(request, recent.clone())
         intake.recording = Some(copy.recording)
         running = Some(copy)
@@ -120,18 +158,23 @@ final private[cdc] class Reloads(
       case e               => e.toString
     }
     log.warn(s"${server.place}: the copy of the table with the OID ${copy.request.table} ended: $reason")
-    close()
-    intake.recording = None
-    files.remove(copy.token)
+    abandon(copy, intake)
     error match {
       case NotCaptured                    => files.forget(copy.request)
       case _ if server.isTransient(error) => failedNanos = Some(System.nanoTime())
       case _: InterruptedException        => throw error
       case _ =>
         files.refuse(copy.request)
-        throw error
+        if (!copy.request.purpose.isSlow) throw error
     }
     requests = files.requests
+  }
+
+  /** Ends a copy, whose request stays. */
+  private def abandon(copy: Copy, intake: ChangeIntake): Unit = {
+    close()
+    intake.recording = None
+    files.remove(copy.token)
   }
 
   /** Reads a message of the log.
@@ -145,19 +188,22 @@ final private[cdc] class Reloads(
       pass: Iterator[FrameReader.StoredChange] => Unit): Unit =
     for (lsn <- intake.lsn)
       if (message.startsWith(Signal.Mark)) deliver(message.stripPrefix(Signal.Mark), lsn, intake)(begin)(pass)
-      else if (message.startsWith(Signal.Reload) && !intake.isContained) {
-        val name = message.stripPrefix(Signal.Reload)
-        val tables = tablesOf(name)
-        if (tables.isEmpty)
-          log.warn(
-            s"${server.place}: ignored the request to reload $name: this query does not capture it, reads CHANGES, or reads from a standby")
-        else request(tables, lsn)
-      }
+      else if (message.startsWith(Signal.Reload) && !intake.isContained)
+        request(message, message.stripPrefix(Signal.Reload), lsn, Some(ReloadPurpose.Reload))
+      else if (message.startsWith(Signal.Verify) && !intake.isContained)
+        request(message, message.stripPrefix(Signal.Verify), lsn, comparisons.map(_.purpose))
 
-  private def request(tables: Seq[Long], lsn: Long): Unit = {
+  private def request(message: String, name: String, lsn: Long, purpose: Option[ReloadPurpose]): Unit = {
+    val oids = tables.matching(name)
+    def ignore(reason: String): Unit = log.warn(s"${server.place}: ignored the request to $message: $reason")
+    if (oids.isEmpty) ignore("this query does not capture it, reads CHANGES, or reads from a standby")
+    else purpose.fold(ignore("this query was started without verify"))(request(oids, lsn, _))
+  }
+
+  private def request(oids: Seq[Long], lsn: Long, purpose: ReloadPurpose, again: Boolean = false): Unit = {
     val current = running.map(_.request).orElse(complete.map(_.request))
-    val waiting = requests.filterNot(current.contains).map(_.table)
-    tables.diff(waiting).foreach(table => files.request(ReloadRequest(lsn, table)))
+    val waiting = requests.filterNot(current.contains).filter(_.purpose == purpose).map(_.table)
+    oids.diff(waiting).foreach(table => files.request(ReloadRequest(lsn, table, purpose), again))
     requests = files.requests
     Failpoints.reach(Failpoint.ReloadRequested)
   }
@@ -175,7 +221,7 @@ final private[cdc] class Reloads(
       isPassing = true
       begin()
       files.read(copy)(pass)
-      intake.withheldTables -= copy.request.table.toInt
+      if (copy.request.purpose.delivers) intake.withheldTables -= copy.request.table.toInt
       isPassed = true
     }
   }
@@ -187,6 +233,7 @@ final private[cdc] class Reloads(
     if (isPassed) {
       Failpoints.reach(Failpoint.ReloadStored)
       files.forget(copy.request)
+      if (comparisons.exists(_.interval.nonEmpty)) files.noteVerified(copy.request.table, System.currentTimeMillis())
     }
     files.remove(copy.token)
     complete = None
@@ -219,7 +266,7 @@ final private[cdc] class Reloads(
 
     val thread: Thread = new DaemonThreads("epochal-cdc-reload").newThread { () =>
       try {
-        val snapshot = copy(request.table, rows.write).getOrElse(throw NotCaptured)
+        val snapshot = copy(request, rows.write).getOrElse(throw NotCaptured)
         if (snapshot.running.exists(earlier.contains)) throw NotVisible
         rows.finish()
         result = Some(Success(snapshot))

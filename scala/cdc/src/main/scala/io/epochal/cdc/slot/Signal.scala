@@ -13,10 +13,13 @@ private[cdc] object Signal {
   /** Before the name of a table that is to be reloaded. */
   val Reload = "reload "
 
+  /** Before the name of a table that is to be compared with its replicas. */
+  val Verify = "verify "
+
   /** In the place of a table's name: all tables of the query that reads a slot. */
   def allOf(slot: String): String = s"slot $slot"
 
-  /** Before the token of a reload whose rows are copied. */
+  /** Before the token of a copy whose rows are kept. */
   val Mark = "reloaded "
 
   /** SQL that writes a message, and returns its position. */

@@ -1,7 +1,5 @@
 package io.epochal.cdc.snapshot
 
-import java.nio.ByteBuffer
-import java.nio.charset.StandardCharsets.UTF_8
 import java.sql.{Connection, SQLException}
 import java.util.concurrent.{
   Callable,
@@ -16,11 +14,9 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.postgresql.PGConnection
-import org.postgresql.util.ByteConverter
 import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.slot.{CaptureServer, TableFacts}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
@@ -297,12 +293,12 @@ final private[cdc] class Snapshot(
       val sample = Sql.query(
         connection,
         text"""SELECT ${texts.mkString(", ")} FROM (
-           |  SELECT $order, part, lead(part) OVER (ORDER BY $order) AS next FROM (
+           |  SELECT $order, $Part, lead($Part) OVER (ORDER BY $order) AS $NextPart FROM (
            |    SELECT $order, ntile((SELECT LEAST($Ranges, GREATEST($FewRanges,
-           |        pg_catalog.pg_relation_size(${source.table.oid}) / $RangeBytes))::int)) OVER (ORDER BY $order) AS part FROM ${source.table.rows} AS t
+           |        pg_catalog.pg_relation_size(${source.table.oid}) / $RangeBytes))::int)) OVER (ORDER BY $order) AS $Part FROM ${source.table.rows} AS t
            |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
            |      FROM pg_catalog.pg_class WHERE oid = ${source.table.oid})) REPEATABLE (1)) AS t) AS t
-           |WHERE part <> next ORDER BY $order"""
+           |WHERE $Part <> $NextPart ORDER BY $order"""
       )(rows => texts.indices.map(i => rows.getString(i + 1)))
       sample.distinct
     }
@@ -330,6 +326,10 @@ private[cdc] object Snapshot {
   /** Pages from which the bounds of ranges are taken. */
   private val SampledPages = 1000
 
+  /** Columns beside those of a key, which may have any name. */
+  private val Part = "\"part of the sample\""
+  private val NextPart = "\"next part of the sample\""
+
   /** Bytes before the first row: signature, flags, and the length of an extension, which is empty. */
   private val CopyHeader = 19
 
@@ -343,58 +343,4 @@ private[cdc] object Snapshot {
   /** A commit that waits until the log is on the server's disk. */
   private val Flush =
     "SET synchronous_commit TO local; SELECT pg_catalog.pg_logical_emit_message(true, 'epochal', '')"
-}
-
-/** Reads rows of binary COPY: the key as text, if the server prints it, then the row as a tuple of pgoutput.
-  *
-  * @param keys
-  *   columns of the printed key, before those of the row
-  */
-final private class CopiedRow(keys: Int, binary: Boolean) {
-  private val kind = (if (binary) 'b' else 't').toByte
-  private var out = ByteBuffer.allocate(1 << 12)
-
-  /** The message of the row, from its key on. */
-  private var in = ByteBuffer.allocate(0)
-
-  /** Whether a message has a row: it is not the end mark. */
-  def isIn(message: Array[Byte], from: Int): Boolean =
-    message.length - from >= 2 && ByteConverter.int2(message, from) >= 0
-
-  /** Reads the row of a message, which must not change until the next call. */
-  def read(message: Array[Byte], from: Int): Unit = {
-    in = ByteBuffer.wrap(message, from, message.length - from)
-    val fields = in.getShort().toInt
-    in.mark()
-    var left = keys
-    while (left > 0) {
-      val length = in.getInt()
-      in.position(in.position() + length)
-      left -= 1
-    }
-    if (out.capacity < message.length + fields) out = ByteBuffer.allocate(2 * message.length + fields)
-    out.clear().putShort((fields - keys).toShort)
-    left = fields - keys
-    while (left > 0) {
-      val length = in.getInt()
-      if (length < 0) out.put('n'.toByte)
-      else {
-        out.put(kind).putInt(length).put(message, in.position(), length)
-        in.position(in.position() + length): Unit
-      }
-      left -= 1
-    }
-  }
-
-  /** The printed key of the row. */
-  def key: Seq[String] = {
-    in.reset()
-    Seq.fill(keys) {
-      val text = new Array[Byte](in.getInt())
-      in.get(text)
-      new String(text, UTF_8)
-    }
-  }
-
-  def tuple: Bytes = Bytes(out.array, 0, out.position())
 }

@@ -2,10 +2,12 @@ package io.epochal.jdbc.commit
 
 import java.sql.{Connection, SQLException}
 
+import org.slf4j.{Logger, LoggerFactory}
+
 import io.epochal.core.error.{Condition, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.ledger.{Boundary, LedgerRow, ProgressCommit, ServerIdentity}
-import io.epochal.jdbc.database.{BulkRun, Database, Loaded, Transaction}
+import io.epochal.jdbc.database.{BoundTable, BulkRun, Database, Loaded, Transaction, Verification}
 import io.epochal.jdbc.routing.RoutedRows
 import io.epochal.jdbc.table.{DeadLetterTable, Interference}
 import io.epochal.jdbc.transport.{Leftovers, Transports}
@@ -84,9 +86,14 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
   /** How the last epoch's rows were loaded. */
   @volatile private var loadedBy = Map.empty[String, String]
 
+  /** The results of comparisons: of the epoch that is written, and of the last one. */
+  @volatile private var verifications, lastVerifications = Seq.empty[(BoundTable, Verification)]
+
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
-    if (several.nonEmpty) super.describe(shipment, tasks) ++ loadedBy
-    else Transports.describe(database, shipment, tasks) ++ loadedBy
+    (if (several.nonEmpty) super.describe(shipment, tasks) else Transports.describe(database, shipment, tasks)) ++
+      loadedBy ++ Verification.metrics(lastVerifications.map { case (table, result) =>
+        table.table.name.toString -> result
+      })
 
   override def attempt[A](step: String)(body: SinkTransaction => A): A =
     database.attempt(step, Option.unless(run.once)(run.writer), diagnose)(transaction =>
@@ -98,13 +105,36 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
     tables.foldLeft(error) { case (reason, (of, run)) => Interference.diagnose(of, run, keptTables)(reason) }
   }
 
-  override def committed(shipment: Shipment, outcome: EpochOutcome): Unit =
+  override def committed(shipment: Shipment, outcome: EpochOutcome): Unit = {
+    lastVerifications = verifications
+    verifications = Nil
+    recordVerifications(lastVerifications.filterNot(_._2.isReplaced))
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
       outcome match {
         case EpochOutcome.Applied(_, _) => bulk.complete(database, run, shipment.elsewhere)
         case EpochOutcome.Repeated(_)   => bulk.settle(database, run)
       }
     }
+  }
+
+  /** Records what the epoch's comparisons have found, by the tables. They are in the log, too. */
+  private def recordVerifications(results: Seq[(BoundTable, Verification)]): Unit = if (results.nonEmpty) {
+    val table = new VerificationTable(dialect, bound.trust, run.sinkId)
+    try
+      database.attempt("recording a comparison") { transaction =>
+        val connection = transaction.connection
+        if (!table.exists(connection)) {
+          if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
+          table.create(connection)
+        }
+        results.foreach { case (target, verification) => table.record(connection, target, verification) }
+        transaction.commit()
+      }
+    catch {
+      case error: EpochalException =>
+        JdbcTarget.log.warn(s"${VerificationTable.Name} lacks the last comparison: ${error.problem}")
+    }
+  }
 
   override def abandoned(): Unit = Leftovers.settle(database, run)
 
@@ -177,7 +207,15 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       // Only if needed: access to `connection` cancels the prepared load.
       if (whole || bound.added.nonEmpty) single.begin(connection, whole, epoch)
       loadedBy = Map.empty
-      if (shipment.stored > 0) loadedBy = single.load(epoch)(loadRows(shipment, epoch)).by
+      verifications = Nil
+      if (shipment.stored > 0) {
+        val result = single.load(epoch)(loadRows(shipment, epoch))
+        loadedBy = result.by
+        verifications = result.verification.toSeq.map { one =>
+          bound -> (if (shipment.deadLetters.isEmpty || one.isReplaced) one
+                    else one.copy(result = Left("bad rows were set aside")))
+        }
+      }
       bound.deadLetters.foreach(setAside(_, shipment.deadLetters, epoch))
       Failpoints.reach(Failpoint.AfterLoad)
     }
@@ -186,9 +224,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
     private def route(tables: RoutedTables, shipment: Shipment, whole: Boolean, next: LedgerRow): Unit = {
       val epoch = next.last.get.epoch.toString
       val rows = new RoutedRows(shipment.rows, tables.all.size)
-      val routedRows = tables.all.indices.flatMap(rows.of).map(_.rows).sum
-      Loaded.Rows(routedRows, shipment.stored * tables.query.copies).check(epoch, bound.table.name)
-      val replacements = Seq.newBuilder[String]
+      Loaded.Rows(rows.all, shipment.stored * tables.query.copies).check(epoch, bound.table.name)
+      val results = Seq.newBuilder[(BoundTable, Loaded)]
       // The same order in all sinks avoids deadlocks.
       tables.all.zipWithIndex.sortBy(_._1.bound.table.name.table).foreach { case (table, i) =>
         val load = new TableLoad(table.database, table.run)
@@ -198,14 +235,13 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
         if (isChanged) load.begin(connection, whole, epoch)
         for (rows <- ofTable) {
           val result = load.load(epoch)(dialect.load(connection, table.bound, rows, batchSize))
-          replacements ++= result.replacement.map(rows => s"${table.bound.table.name}: $rows")
+          results += table.bound -> result
         }
         if (whole && table.row.queryId != next.queryId)
           ledger.takeOver(connection, table.row, next.queryId, table.bound.table.target)
         if (isChanged) record(table, next, ofTable.fold(0L)(_.rows))
       }
-      val all = replacements.result()
-      loadedBy = if (all.isEmpty) Map.empty else Map(Loaded.Replaced -> all.mkString("; "))
+      verifications = results.result().flatMap { case (name, result) => result.verification.map(name -> _) }
       Failpoints.reach(Failpoint.AfterLoad)
     }
 
@@ -252,4 +288,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       record(commit.row.queryId, commit.boundary)
     }
   }
+}
+
+private object JdbcTarget {
+  val log: Logger = LoggerFactory.getLogger(classOf[JdbcTarget])
 }

@@ -212,6 +212,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
   /** For repairs: deletes all of the sink's rows, and those of its tables, except the history. */
   def forget(connection: Connection, sinkId: String): Unit = {
+    Some(new VerificationTable(dialect, trust, sinkId)).filter(_.exists(connection)).foreach(_.forget(connection))
     val ofTables = find(connection, sinkId).toSeq.flatMap { row =>
       sql"SELECT sink_id FROM $ledger WHERE query_id = ${row.queryId}".query(connection)(_.getString(1))
     }

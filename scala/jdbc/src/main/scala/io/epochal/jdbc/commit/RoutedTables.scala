@@ -10,5 +10,7 @@ final private[jdbc] case class RoutedTables(query: QueryTables, all: Seq[RoutedT
     query.schema,
     query.name,
     query.feed,
-    all.map(table => (table.query.source, table.query.ordinal, table.database.dialect.rowFormat(table.bound))))
+    all.map { case RoutedTable(query, database, bound, _) =>
+      (query.source, query.ordinal, database.dialect.rowFormat(bound), bound.operation.isEmpty)
+    })
 }

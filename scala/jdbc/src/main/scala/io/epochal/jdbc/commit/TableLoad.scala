@@ -27,8 +27,10 @@ final private[commit] class TableLoad(database: Database, run: BulkRun) {
   def load(epoch: String)(rows: => Loaded): Loaded = {
     val result = rows
     result.check(epoch, bound.table.name, database.options.keyColumns)
-    result.replacement.foreach { rows =>
-      TableLoad.log.info(s"epoch $epoch replaces the rows of ${bound.table.name}: $rows")
+    result.verification.foreach { comparison =>
+      val step = if (comparison.isReplaced) "replaces" else "compares"
+      def text = s"epoch $epoch $step the rows of ${bound.table.name}: $comparison"
+      if (comparison.isReplaced || comparison.isEqual) TableLoad.log.info(text) else TableLoad.log.warn(text)
     }
     result
   }

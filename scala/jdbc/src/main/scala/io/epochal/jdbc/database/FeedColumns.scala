@@ -1,8 +1,11 @@
 package io.epochal.jdbc.database
 
+import org.apache.spark.unsafe.types.UTF8String
+
 /** A change feed: rows with `_change_type`, `_commit_version` and perhaps `_unchanged_columns`, as `epochal-cdc` and Delta deliver
-  * them. The image before an update deletes: the key may change. In encoded rows, a row that deletes without a key empties the
-  * table.
+  * them. The image before an update deletes: the key may change. In encoded rows, a row that
+  * deletes without a key empties the table. The version of rows that are only compared with the table begins with
+  * [[FeedColumns.Compared]]; the first and the last have no key, and only the first deletes.
   *
   * @param width
   *   number of columns of the query's rows
@@ -34,4 +37,7 @@ object FeedColumns {
   def mark(column: String): String = s"\n$column\n"
 
   val Moved: String = "+"
+
+  /** Greater than any digit, and than `/`. */
+  val Compared: UTF8String = UTF8String.fromString("~")
 }

@@ -9,10 +9,10 @@ sealed trait Loaded {
   /** Number of rows that the database reports as stored. */
   def stored: Long
 
-  /** How the rows differ from those that they replace; None: they do not replace all. */
-  def replacement: Option[Replacement] = None
+  /** How the table differs from rows that replace all of its rows, or are compared with them; None: the rows are changes. */
+  def verification: Option[Verification] = None
 
-  /** For the progress metrics: the replacement; where a database has several ways to load, the way, and the reason for it. */
+  /** For the progress metrics: where a database has several ways to load, the way, and the reason for it. */
   def by: Map[String, String] = Map.empty
 
   /** @param keys
@@ -25,9 +25,6 @@ sealed trait Loaded {
 
 object Loaded {
 
-  /** The name of the metric. */
-  val Replaced = "replaced"
-
   /** @param expected
     *   number of rows that should be stored: all rows sent, less those of the same key that lost by the order column
     * @param method
@@ -37,13 +34,13 @@ object Loaded {
       stored: Long,
       expected: Long,
       method: Map[String, String] = Map.empty,
-      override val replacement: Option[Replacement] = None)
+      override val verification: Option[Verification] = None)
       extends Loaded {
 
-    /** The same, with how the rows differ from those that they replace, if they do. */
-    def replacing(rows: Option[Replacement]): Rows = copy(replacement = rows)
+    /** The same, with the result of a comparison. */
+    def verifying(result: Option[Verification]): Rows = copy(verification = result)
 
-    override def by: Map[String, String] = method ++ replacement.map(Loaded.Replaced -> _.toString)
+    override def by: Map[String, String] = method
 
     override def check(epoch: String, table: QualifiedName, keys: Seq[String]): Unit =
       if (stored != expected)

@@ -47,10 +47,11 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
   /** Whether the row does not have all columns. */
   def isPartial(row: BinaryRow): Boolean = unchangedOrdinal >= 0 && !row.isNullAt(unchangedOrdinal)
 
-  /** The version of a row of a feed. */
-  def version(row: BinaryRow): UTF8String = feed.map(_.version).filterNot(row.isNullAt) match {
-    case Some(at) => row.getUTF8String(at)
-    case None     => throw new BadValue(feed.fold(0)(_.version), BadValue.Missing)
+  /** The version of a row of a feed, as encoded rows have it. */
+  def version(row: BinaryRow, effect: Int): UTF8String = feed.map(_.version).filterNot(row.isNullAt) match {
+    case Some(at) if effect < Compares => row.getUTF8String(at)
+    case Some(at)                      => UTF8String.concat(FeedColumns.Compared, row.getUTF8String(at))
+    case None                          => throw new BadValue(feed.fold(0)(_.version), BadValue.Missing)
   }
 
   /** The stored columns that the row does not have; null if it has all. */
@@ -71,8 +72,9 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
       else UTF8String.fromString(marks.mkString(if (isInsert(row)) FeedColumns.Moved else "", "", ""))
     }
 
-  private def isInsert(row: BinaryRow): Boolean =
-    is(Insert, row.base, row.address(ordinal), row.length(ordinal))
+  private def isInsert(row: BinaryRow): Boolean = Inserts.exists { word =>
+    is(word, row.base, row.address(ordinal), row.length(ordinal))
+  }
 
   private def is(word: Array[Byte], base: AnyRef, address: Long, length: Int): Boolean =
     word.length == length && {
@@ -100,12 +102,22 @@ private[jdbc] object Operation {
   /** All rows before it are deleted. */
   final val Empties = 2
 
+  /** The last row of a comparison. */
+  final val Ends = 3
+
+  /** Added to the effect of a row that the table is only compared with. */
+  final val Compares = 4
+
+  /** The boolean of encoded rows. */
+  def deletes(effect: Int): Boolean = (effect & Ends) == Deletes || (effect & Ends) == Empties
+
   /** Whether rows with an effect are sent without a column's value.
     *
     * @param identifies
     *   see [[BoundColumn]]
     */
-  def omits(effect: Int, identifies: Boolean): Boolean = effect == Empties || effect == Deletes && !identifies
+  def omits(effect: Int, identifies: Boolean): Boolean =
+    (effect & Ends) >= Empties || (effect & Ends) == Deletes && !identifies
 
   /** The accepted words, in lower case, and their effect. The short ones are Debezium's. */
   val Words: Seq[(String, Int)] =
@@ -114,9 +126,12 @@ private[jdbc] object Operation {
 
   /** Those of a change feed alone. The image before an update deletes, unless the one after it has the same key. */
   val FeedWords: Seq[(String, Int)] =
-    Seq("update_postimage" -> Stores, "update_preimage" -> Deletes, "truncate" -> Empties)
+    Seq("update_postimage" -> Stores, "update_preimage" -> Deletes, "truncate" -> Empties) ++
+      Seq("verify" -> Stores, "verify_update" -> Stores, "verify_delete" -> Deletes, "verify_begin" -> Empties).map {
+        case (word, effect) => word -> (Compares | effect)
+      } :+ ("verify_end" -> (Compares | Ends))
 
-  private val Insert = "insert".getBytes("US-ASCII")
+  private val Inserts = Seq("insert", "verify").map(_.getBytes("US-ASCII"))
   private val Expected = "insert (i, c, r), update (u) or delete (d)"
   private val LongestShown = 40
 }

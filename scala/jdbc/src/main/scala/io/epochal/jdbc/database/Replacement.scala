@@ -14,6 +14,10 @@ import io.epochal.core.error.Plural
   *   keys that are not compared, since the epoch has later changes of them, or the feed left out some values
   */
 final case class Replacement(equal: Long, different: Long, missing: Long, extra: Long, partial: Long) {
+  def differing: Long = different + missing + extra
+
+  def isEqual: Boolean = Seq(different, missing, extra, partial).forall(_ == 0)
+
   override def toString: String = {
     val all = s"${Plural.of(equal, "row")} equal, $different different, $missing missing, $extra extra"
     if (partial == 0) all else s"$all, $partial not compared"

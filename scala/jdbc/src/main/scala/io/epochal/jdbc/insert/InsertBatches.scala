@@ -189,9 +189,9 @@ final class InsertBatches(rules: ValueRules, quote: String => String, maxParamet
         else binders(i).bind(statement, first + i, row, ordinals(i))
         i += 1
       }
-      if (operation.width > 0) statement.setInt(first + i, if (effect == Operation.Stores) 0 else 1)
+      if (operation.width > 0) statement.setInt(first + i, if (Operation.deletes(effect)) 1 else 0)
       if (operation.width > 1) {
-        statement.setString(first + i + 1, operation.version(row).toString)
+        statement.setString(first + i + 1, operation.version(row, effect).toString)
         val unchangedColumns = operation.unchangedColumns(row)
         statement.setString(first + i + 2, if (unchangedColumns == null) null else unchangedColumns.toString)
       }

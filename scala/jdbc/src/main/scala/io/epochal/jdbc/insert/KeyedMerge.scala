@@ -2,7 +2,7 @@ package io.epochal.jdbc.insert
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, FeedColumns, Replacement, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, FeedColumns, Replacement, Verification, WriteMode}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.record.SourceColumn
@@ -24,7 +24,7 @@ abstract class KeyedMerge(
   /** SQL for the keys, as the target's index compares them. */
   protected def keys: String = list(upsert.keys)
 
-  /** The epoch's rows of a change feed. Asks the database where they were emptied last. */
+  /** The epoch's rows of a change feed. Runs a query for the marks of TRUNCATE and of comparisons. */
   protected def feed: Option[Feed] =
     for (operation <- upsert.operation; columns <- operation.feed) yield new Feed(quote(operation.name), columns)
 
@@ -38,19 +38,43 @@ abstract class KeyedMerge(
     private val unchangedColumn = quote(columns.unchangedName)
     private val key = quote(upsert.keys.head)
 
-    /** The version of the last row that empties the table. */
-    val emptied: Option[String] = Sql
-      .query(
-        connection,
-        s"SELECT $version FROM $source AS s WHERE s.$deletes AND s.$key IS NULL ORDER BY ${bytes(version)} DESC LIMIT 1")(
-        _.getString(1))
-      .headOption
+    private val isCompared = s"$version LIKE '${FeedColumns.Compared}%'"
 
-    /** The rows after the one that last emptied the table. */
-    val rows: String = {
-      val later = emptied.fold("")(last => s" AND ${bytes(version)} > ${literal(last)}")
-      s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL$later)"
+    /** The versions of the last TRUNCATE, and of the beginning, the end and the last row of the last comparison; then the number of
+      * changes.
+      */
+    private val (emptying, begin, end, last, changes) = {
+      def newest(condition: String) = s"max(CASE WHEN $condition THEN ${bytes(version)} END)"
+      val columns = Seq(
+        newest(s"$deletes AND $key IS NULL AND NOT $isCompared"),
+        newest(s"$deletes AND $key IS NULL AND $isCompared"),
+        newest(s"NOT $deletes AND $key IS NULL AND $isCompared"),
+        newest(isCompared),
+        number(s"NOT $isCompared")
+      )
+      Sql
+        .query(connection, s"SELECT ${columns.mkString(", ")} FROM $source AS s") { row =>
+          val Seq(emptying, begin, end, last) = (1 to 4).map(i => Option(row.getString(i)))
+          (emptying, begin, end, last, row.getLong(5))
+        }
+        .head
     }
+
+    /** The version of the last row that empties the table. */
+    def emptied: Option[String] = emptying
+
+    /** Whether there are rows without keys, or that are only compared. */
+    def hasMarks: Boolean = emptying.nonEmpty || last.nonEmpty
+
+    /** The changes after the one that last emptied the table. */
+    val rows: String = {
+      val later = emptied.fold("")(last => s" AND ${after(last)}")
+      s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND NOT $isCompared$later)"
+    }
+
+    private def after(last: String): String = s"${bytes(version)} > ${literal(last)}"
+
+    private def number(condition: String) = s"count(CASE WHEN $condition THEN 1 END)"
 
     /** The last row of each key. */
     val winners: String = latest(rows, "true")
@@ -67,17 +91,17 @@ abstract class KeyedMerge(
       * @param equal
       *   compares the keys of `t` and `w`
       */
-    def replacement(from: String, equal: String): Option[Replacement] = emptied
+    def replacement(from: String, equal: String): Option[Verification] = emptied
       .filter(last =>
         count(
           s"SELECT count(*) FROM $source AS s WHERE $key IS NOT NULL AND ${bytes(version)} < ${literal(last)}") == 0)
       .flatMap { last =>
-        val isCompared = s"(NOT $lacks AND $version LIKE ${literal(s"${last.takeWhile(_ != '/')}/%")})"
+        val transaction = last.takeWhile(_ != '/')
+        val isOfIt = s"(NOT $lacks AND $version LIKE ${literal(s"$transaction/%")})"
         val isFound = s"t.$key IS NOT NULL"
-        def number(condition: String) = s"count(CASE WHEN $condition THEN 1 END)"
         val counts =
-          Seq("true", isFound, s"NOT $deletes AND $isCompared", s"NOT $deletes AND $isCompared AND $isFound") :+
-            s"NOT $deletes AND $isCompared AND $isFound AND $identical"
+          Seq("true", isFound, s"NOT $deletes AND $isOfIt", s"NOT $deletes AND $isOfIt AND $isFound") :+
+            s"NOT $deletes AND $isOfIt AND $isFound AND $identical"
         val Seq(all, foundRows, rows, commonRows, equalRows) = Sql
           .query(
             connection,
@@ -85,9 +109,63 @@ abstract class KeyedMerge(
             counts.indices.map(i => row.getLong(i + 1)))
           .head
         val before = count(s"SELECT count(*) FROM $target")
-        Option.when(before > 0 && rows > 0)(
-          Replacement(equalRows, commonRows - equalRows, rows - commonRows, before - foundRows, all - rows))
+        def result = Replacement(equalRows, commonRows - equalRows, rows - commonRows, before - foundRows, all - rows)
+        Option.when(before > 0 && rows > 0)(Verification(transaction, Right(result), isReplaced = true))
       }
+
+    /** Compares the target with the rows of the feed's last comparison, if it has one. Must run before the target changes.
+      *
+      * @param equal
+      *   compares the keys of `t` and `w`
+      */
+    def verification(equal: => String): Option[Verification] = last.map { newest =>
+      def transaction(of: String) = of.takeWhile(_ != '/')
+      val of = transaction(newest).drop(1)
+      if (changes > 0) Verification(of, Left("the epoch has other changes of the table"))
+      else if (!end.contains(newest) || !begin.exists(transaction(_) == transaction(newest)))
+        Verification(of, Left("the epoch has only a part of the rows"))
+      else compare(of, s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND ${after(begin.get)})", equal)
+    }
+
+    private def compare(transaction: String, rows: String, equal: String): Verification = {
+      val from = temporary("verified", s"SELECT * FROM ${latest(rows, "true")} AS r", Seq(upsert.keys.map(quote)))
+      // The values that a row had under an earlier key are not looked for.
+      def movedRows = count(s"SELECT count(*) FROM $rows AS r WHERE $hasMoved")
+      if (count(s"SELECT count(*) FROM $from AS w WHERE $lacks") > 0 && movedRows == 0) complete(from, rows, equal)
+      val isFound = s"t.$key IS NOT NULL"
+      val isRow = s"NOT w.$deletes"
+      val isDifferent = s"$isRow AND $isFound AND NOT $lacks AND NOT ($identical)"
+      val isMissing = s"$isRow AND NOT $isFound"
+      val outer = s"$from AS w LEFT JOIN $target AS t ON $equal"
+      val counts = Seq(s"$isRow AND $isFound", s"$isRow AND $isFound AND $lacks", isDifferent, isMissing)
+      val Seq(foundRows, partialRows, differentRows, missingRows) = Sql
+        .query(connection, s"SELECT ${counts.map(number).mkString(", ")} FROM $outer")(row =>
+          counts.indices.map(i => row.getLong(i + 1)))
+        .head
+      val extraRows = count(s"SELECT count(*) FROM $target") - foundRows
+      def keysOf(kind: String, rows: Long, of: String, where: String): Seq[String] = if (rows == 0) Nil
+      else {
+        val columns = upsert.keys.map(name => s"$of.${quote(name)}").mkString(", ")
+        val examples =
+          Sql.query(connection, s"SELECT $columns FROM $where ORDER BY $columns LIMIT ${KeyedMerge.Examples}")(row =>
+            upsert.keys.indices.map(i => s"${upsert.keys(i)} ${row.getString(i + 1)}").mkString(", "))
+        val more = if (rows > examples.size) Seq("...") else Nil
+        Seq(s"$kind: ${(examples.map(key => s"($key)") ++ more).mkString(" ")}")
+      }
+      val result = Verification(
+        transaction,
+        Right(Replacement(foundRows - partialRows - differentRows, differentRows, missingRows, extraRows, partialRows)),
+        keysOf("different", differentRows, "w", s"$outer WHERE $isDifferent") ++
+          keysOf("missing", missingRows, "w", s"$outer WHERE $isMissing") ++
+          keysOf(
+            "extra",
+            extraRows,
+            "t",
+            s"$target AS t LEFT JOIN $from AS w ON $equal WHERE w.$key IS NULL OR w.$deletes")
+      )
+      drop(from)
+      result
+    }
 
     def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $lacks") > 0
 
@@ -198,9 +276,7 @@ abstract class KeyedMerge(
 
     /** For each set of columns that rows do not have: a condition for these rows as `w`, and the other columns. */
     private def partial(into: String, equal: String): Seq[(String, Seq[String])] = {
-      for ((name, mark) <- columnsLeft(into))
-        fill(into, name, mark, latest(rows, s"NOT $deletes AND ${isPresent(mark)}"), equal)
-      run(s"UPDATE $into SET $unchangedColumn = NULL WHERE $unchangedColumn = ''")
+      complete(into, rows, equal)
       Sql
         .query(
           connection,
@@ -210,6 +286,13 @@ abstract class KeyedMerge(
           val present = table.columns.filterNot(bound => left.contains(mark(bound)))
           (s"w.$unchangedColumn = ${literal(left)}", upsert.updated.filter(present.map(_.column.name).contains))
         }
+    }
+
+    /** Gives the winners of rows, which lack some columns, the values that earlier rows of their keys have. */
+    private def complete(into: String, rows: String, equal: String): Unit = {
+      for ((name, mark) <- columnsLeft(into))
+        fill(into, name, mark, latest(rows, s"NOT $deletes AND ${isPresent(mark)}"), equal)
+      run(s"UPDATE $into SET $unchangedColumn = NULL WHERE $unchangedColumn = ''")
     }
 
     /** The rows that have all columns. */
@@ -235,6 +318,9 @@ abstract class KeyedMerge(
     *   the columns by which rows are looked up: keys in their order, or a version
     */
   protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String
+
+  /** Drops a temporary table. */
+  protected def drop(temporary: String): Unit
 
   /** SQL for whether the columns of `t` and `w` have the same values, bit for bit. */
   protected def identical: String
@@ -291,4 +377,10 @@ abstract class KeyedMerge(
   protected def list(names: Seq[String]): String = names.map(quote).mkString(", ")
   protected def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
   protected def run(sql: String): Unit = Sql.run(connection, sql)
+}
+
+private object KeyedMerge {
+
+  /** Maximum keys shown for each kind of difference. */
+  val Examples = 10
 }

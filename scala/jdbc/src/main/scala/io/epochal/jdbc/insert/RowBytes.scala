@@ -27,7 +27,7 @@ final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Opera
       if (!Operation.omits(effect, checks(i).identifies)) checks(i)(row, isPartial)
       i += 1
     }
-    if (operation.width > 1) operation.version(row): Unit
+    if (operation.width > 1) operation.version(row, effect): Unit
     val length = row.sizeInBytes
     out.reserve(8 + length)
     out.putLong(length.toLong)

@@ -84,9 +84,9 @@ final private[mysql] class LoadLines(table: BoundTable, rows: EncodedRows) exten
       else fields(i).write(row, ordinals(i), line)
       i += 1
     }
-    if (operation.width > 0) line.ascii(if (effect == Operation.Stores) "\t0" else "\t1")
+    if (operation.width > 0) line.ascii(if (Operation.deletes(effect)) "\t1" else "\t0")
     if (operation.width > 1) {
-      putText(operation.version(row))
+      putText(operation.version(row, effect))
       putText(operation.unchangedColumns(row))
     }
     line.put('\n')

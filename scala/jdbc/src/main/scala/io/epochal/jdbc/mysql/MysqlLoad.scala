@@ -228,14 +228,15 @@ private[mysql] object MysqlLoad {
 
     override protected def merge(rows: Long, distinct: Long): Loaded = {
       val changes = feed
-      val isSimple = distinct == rows && changes.forall(feed => feed.emptied.isEmpty && !feed.isPartial)
+      val verification = changes.flatMap(_.verification(matches))
+      val isSimple = distinct == rows && changes.forall(feed => !feed.hasMarks && !feed.isPartial)
       val source = if (isSimple) incoming else winnersTable
       if (source == winnersTable)
         make(winnersTable, s"SELECT w.* FROM ${changes.fold(winners)(_.winners)} AS w")
       val replacement = changes.flatMap(_.replacement(source, matches))
       if (changes.exists(_.emptied.nonEmpty)) run(s"DELETE FROM $target")
       upsert.operation.fold(Loaded.Rows(store(source, distinct), distinct))(operation =>
-        change(source, distinct, quote(operation.name), changes).replacing(replacement))
+        change(source, distinct, quote(operation.name), changes).verifying(verification.orElse(replacement)))
     }
 
     override protected def identical: String = table.columns
@@ -262,8 +263,8 @@ private[mysql] object MysqlLoad {
       val updatedRows = if (partial == 0) 0L else changes.fold(0L)(_.update(source, matches))
       if (partial > 0) run(s"DELETE FROM $source WHERE $lacks")
       val wholeRows = if (partial == 0) all - removing else count(s"SELECT count(*) FROM $source")
-      // Rows before the one that empties the table have keys, too.
-      val keyCount = if (changes.exists(_.emptied.nonEmpty)) all else distinct
+      // Rows before the one that empties the table have keys, too, and those that are compared.
+      val keyCount = if (changes.exists(_.hasMarks)) all else distinct
       Loaded.Rows(deletedRows + updatedRows + store(source, wholeRows), presentRows + keyCount - removing + lostRows)
     }
 
@@ -293,6 +294,8 @@ private[mysql] object MysqlLoad {
           s"ENGINE=InnoDB ROW_FORMAT=DYNAMIC AS $query")
       relation
     }
+
+    override protected def drop(temporary: String): Unit = run(s"DROP TEMPORARY TABLE $temporary")
 
     /** For an index of each key column: the length of its prefix. */
     private lazy val prefixes: Seq[String] = upsert.keys.map { key =>

@@ -59,9 +59,9 @@ final private class CopyEncoder(cells: Array[CopyCell], operation: Operation, ou
       else putNull()
       i += 1
     }
-    if (operation.width > 0) CopyValue.begin(out, 1).putByte(if (effect == Operation.Stores) 0 else 1)
+    if (operation.width > 0) CopyValue.begin(out, 1).putByte(if (Operation.deletes(effect)) 1 else 0)
     if (operation.width > 1) {
-      putText(operation.version(row))
+      putText(operation.version(row, effect))
       putText(operation.unchangedColumns(row))
     }
   }

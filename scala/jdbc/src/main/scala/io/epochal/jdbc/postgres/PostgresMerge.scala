@@ -77,6 +77,7 @@ final private class PostgresMerge(
 
   /** Follows a change feed. The winners are sorted once, into a table, and stay there for all statements. */
   private def follow(changes: Feed): Loaded = {
+    val verification = changes.verification(keysEqual)
     val deletes = changes.deletes
     val from = PostgresIncoming.relation(table, Winners)
     val (different, removing, partial) = withOperators(
@@ -98,7 +99,7 @@ final private class PostgresMerge(
       .Rows(
         storedRows + deletedRows + updated,
         different - equalRows - removing + math.max(foundRows, deletedRows) + lostRows)
-      .replacing(replacement)
+      .verifying(verification.orElse(replacement))
   }
 
   /** Empties the target, but for the keys of the winners, which then lack its rows that are equal. Returns the number of these. */
@@ -125,6 +126,8 @@ final private class PostgresMerge(
     run(s"INSERT INTO $relation $query")
     relation
   }
+
+  override protected def drop(temporary: String): Unit = run(s"DROP TABLE $temporary")
 
   /** First locks all target rows that change, in key order. */
   private def changeByKey(operation: OperationColumn, rows: Long): Loaded = {

@@ -3,24 +3,26 @@ package io.epochal.jdbc.routing
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.epochal.jdbc.database.FeedColumns
 import io.epochal.kit.sink.row.{BadValue, ChunkedBytes, RowEncoder, RowFormat}
 import io.epochal.kit.spark.memory.{BinaryRow, FlatRow}
 
 /** Rows of several tables, each encoded for its own: `int16 table, int32 length, bytes` for each row, which never crosses a chunk
-  * boundary. [[RoutedRows]] takes them apart. A row goes into each table of its name: a replica, and one that keeps every change.
+  * boundary. [[RoutedRows]] takes them apart. A row goes into each table of its name: a replica, and one that keeps every change,
+  * which gets an empty entry for a row of a comparison.
   *
   * @param name
   *   index of the column with the name of a row's table
   * @param feed
   *   indexes of the columns that all tables share
   * @param tables
-  *   name, index of its STRUCT, and format of each
+  *   name, index of its STRUCT, and format of each; whether it keeps every change
   */
 final private[jdbc] case class RoutedFormat(
     schema: StructType,
     name: Int,
     feed: Seq[Int],
-    tables: Seq[(String, Int, RowFormat)])
+    tables: Seq[(String, Int, RowFormat, Boolean)])
     extends RowFormat {
   override def encoder(out: ChunkedBytes): RowEncoder = new RoutedEncoder(this, out)
 }
@@ -29,9 +31,10 @@ final private class RoutedEncoder(format: RoutedFormat, out: ChunkedBytes) exten
   import format.{feed, name, schema}
 
   private val buffer = new ChunkedBytes(RoutedRows.LongestRow, () => throw new BadValue(name, "its row exceeds 2 GB"))
+  private val changeType = feed.find(schema(_).name == FeedColumns.ChangeType).getOrElse(-1)
   private val encoders = new java.util.HashMap[UTF8String, Array[TableEncoder]]
   format.tables.zipWithIndex.groupBy(_._1._1).foreach { case (table, copies) =>
-    val ofTable = copies.map { case ((_, struct, of), i) => new TableEncoder(i, struct, of) }
+    val ofTable = copies.map { case ((_, struct, of, keepsAll), i) => new TableEncoder(i, struct, of, keepsAll) }
     encoders.put(UTF8String.fromString(table), ofTable.toArray)
   }
 
@@ -43,7 +46,7 @@ final private class RoutedEncoder(format: RoutedFormat, out: ChunkedBytes) exten
     var i = 0
     while (i < ofTable.length) {
       buffer.clear()
-      ofTable(i).encode(row)
+      if (!(ofTable(i).keepsAll && isComparison(row))) ofTable(i).encode(row)
       val length = buffer.size.toInt
       out.reserve(RoutedRows.Head + length)
       out.putShort(ofTable(i).number)
@@ -53,7 +56,10 @@ final private class RoutedEncoder(format: RoutedFormat, out: ChunkedBytes) exten
     }
   }
 
-  final private class TableEncoder(val number: Int, struct: Int, format: RowFormat) {
+  private def isComparison(row: BinaryRow): Boolean =
+    changeType >= 0 && !row.isNullAt(changeType) && row.getUTF8String(changeType).startsWith(RoutedEncoder.Verify)
+
+  final private class TableEncoder(val number: Int, struct: Int, format: RowFormat, val keepsAll: Boolean) {
     private val columns = schema(struct).dataType.asInstanceOf[StructType]
 
     // Most tasks have rows of few tables.
@@ -69,4 +75,8 @@ final private class RoutedEncoder(format: RoutedFormat, out: ChunkedBytes) exten
         case bad: BadValue => throw new BadValue(feed(bad.column - columns.length), bad.reason)
       }
   }
+}
+
+private object RoutedEncoder {
+  val Verify: UTF8String = UTF8String.fromString("verify")
 }

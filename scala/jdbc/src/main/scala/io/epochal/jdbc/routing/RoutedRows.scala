@@ -15,16 +15,21 @@ final private[jdbc] class RoutedRows(rows: EncodedRows, tables: Int) {
   import RoutedRows._
 
   private val counts, sizes = new Array[Long](tables)
+  private var total = 0L
   rows.chunks.foreach { case (bytes, length) =>
     val in = ByteBuffer.wrap(bytes, 0, length)
     while (in.hasRemaining) {
       val table = in.getShort & 0xffff
       val size = in.getInt
-      counts(table) += 1
+      if (size > 0) counts(table) += 1
+      total += 1
       sizes(table) += size
       in.position(in.position() + size)
     }
   }
+
+  /** The rows of all tables, including empty ones. */
+  def all: Long = total
 
   /** The rows of a table; None: there are none. */
   def of(table: Int): Option[EncodedRows] = Option.when(counts(table) > 0)(

@@ -51,6 +51,7 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
 
   override protected def merge(rows: Long, distinct: Long): Loaded = {
     val changes = feed
+    val verification = changes.flatMap(_.verification(equal))
     run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners)}")
     val replacement = changes.flatMap(_.replacement(Winners, equal))
     val partial = changes.filter(_.isPartial)
@@ -66,7 +67,9 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
          |ON CONFLICT ($keys) DO UPDATE SET ${updates("excluded")}""")
       .update(connection)
     run(s"DROP TABLE $Winners")
-    Loaded.Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows + lostRows).replacing(replacement)
+    Loaded
+      .Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows + lostRows)
+      .verifying(verification.orElse(replacement))
   }
 
   /** Empties the target, but for the keys of the winners, which then lack its rows that are equal. */
@@ -90,6 +93,8 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     run(s"CREATE TABLE $relation AS $query")
     relation
   }
+
+  override protected def drop(temporary: String): Unit = run(s"DROP TABLE $temporary")
 
   private def equal: String = upsert.keys
     .map { key =>

@@ -14,6 +14,7 @@ final private[epochal] class SinkMetrics(format: String) {
   private val log = LoggerFactory.getLogger(classOf[SinkMetrics])
   private val retries = new AtomicLong
   private val differing = new AtomicLong
+  private val differingRows = new AtomicLong
   private val bytes = new AtomicLong
   private val gauges = new SinkGauges(ofDatabase)
   private val pace = new LogPace
@@ -39,6 +40,7 @@ final private[epochal] class SinkMetrics(format: String) {
       case EpochOutcome.Applied(load, commit) =>
         bytes.addAndGet(shipment.bytes): Unit
         gauges.written(attempt.epoch, attempt.digest.rows - badRows, badRows)
+        transport.get(SinkMetrics.DifferingRows).foreach(rows => differingRows.addAndGet(rows.toLong))
         Map("outcome" -> "applied", "loadMs" -> millis(load), "commitMs" -> millis(commit))
       case EpochOutcome.Repeated(contentDiffers) =>
         gauges.replayed()
@@ -87,13 +89,15 @@ final private[epochal] class SinkMetrics(format: String) {
   def asMap: Map[String, String] = last ++ Map(
     "retries" -> retries.get.toString,
     "repeatedEpochs" -> gauges.repeatedEpochs.toString,
-    "differingRepetitions" -> differing.get.toString)
+    "differingRepetitions" -> differing.get.toString
+  ) ++ Some(SinkMetrics.DifferingRows -> differingRows.get.toString).filter(_ => differingRows.get > 0)
 
   private def ofDatabase: Map[String, Double] =
     Map(
       "totalBytes" -> bytes.get.toDouble,
       "retries" -> retries.get.toDouble,
-      "differingRepetitions" -> differing.get.toDouble) ++
+      "differingRepetitions" -> differing.get.toDouble,
+      SinkMetrics.DifferingRows -> differingRows.get.toDouble) ++
       Seq("encodeMs", "loadMs", "commitMs").map(name => name -> last.get(name).fold(Double.NaN)(_.toDouble))
 
   private def warn(sinkId: String, attempt: EpochAttempt): Unit = {
@@ -106,6 +110,12 @@ final private[epochal] class SinkMetrics(format: String) {
   }
 
   private def millis(nanos: Long): String = (nanos / 1000000).toString
+}
+
+private[epochal] object SinkMetrics {
+
+  /** The rows of an epoch's target that differ from those of its source. */
+  val DifferingRows = "differingRows"
 }
 
 /** A sink's metrics in Spark's metrics system: common ones, and the sink's own. One object for each start of a query.
