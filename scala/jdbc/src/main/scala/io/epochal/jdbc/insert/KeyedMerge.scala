@@ -63,6 +63,9 @@ abstract class KeyedMerge(
     /** The version of the last row that empties the table. */
     def emptied: Option[String] = emptying
 
+    /** Whether all rows are only compared. */
+    def isComparison: Boolean = changes == 0
+
     /** Whether there are rows without keys, or that are only compared. */
     def hasMarks: Boolean = emptying.nonEmpty || last.nonEmpty
 
@@ -128,10 +131,17 @@ abstract class KeyedMerge(
     }
 
     private def compare(transaction: String, rows: String, equal: String): Verification = {
-      val from = temporary("verified", s"SELECT * FROM ${latest(rows, "true")} AS r", Seq(upsert.keys.map(quote)))
+      val lackingRows = count(s"SELECT count(*) FROM $rows AS r WHERE $lacks")
+      val keyCount = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $rows AS r) AS k")
+      // Most tables do not change while they are copied.
+      val newest = if (count(s"SELECT count(*) FROM $rows AS r") == keyCount) rows else latest(rows, "true")
+      // Only rows that lack values are written once more.
+      val from =
+        if (lackingRows == 0) newest
+        else temporary("verified", s"SELECT * FROM $newest AS r", Seq(upsert.keys.map(quote)))
       // The values that a row had under an earlier key are not looked for.
       def movedRows = count(s"SELECT count(*) FROM $rows AS r WHERE $hasMoved")
-      if (count(s"SELECT count(*) FROM $from AS w WHERE $lacks") > 0 && movedRows == 0) complete(from, rows, equal)
+      if (lackingRows > 0 && movedRows == 0) complete(from, rows, equal)
       val isFound = s"t.$key IS NOT NULL"
       val isRow = s"NOT w.$deletes"
       val isDifferent = s"$isRow AND $isFound AND NOT $lacks AND NOT ($identical)"
@@ -163,7 +173,7 @@ abstract class KeyedMerge(
             "t",
             s"$target AS t LEFT JOIN $from AS w ON $equal WHERE w.$key IS NULL OR w.$deletes")
       )
-      drop(from)
+      if (lackingRows > 0) drop(from)
       result
     }
 

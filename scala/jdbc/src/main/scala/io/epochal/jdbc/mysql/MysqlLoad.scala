@@ -9,7 +9,7 @@ import org.slf4j.LoggerFactory
 
 import io.epochal.core.error.{Plural, Redaction}
 import io.epochal.core.retry.Verdict
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, Verification, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
@@ -229,6 +229,11 @@ private[mysql] object MysqlLoad {
     override protected def merge(rows: Long, distinct: Long): Loaded = {
       val changes = feed
       val verification = changes.flatMap(_.verification(matches))
+      if (changes.exists(_.isComparison)) Loaded.Rows(0L, 0L).verifying(verification)
+      else merge(rows, distinct, changes, verification)
+    }
+
+    private def merge(rows: Long, distinct: Long, changes: Option[Feed], verification: Option[Verification]): Loaded = {
       val isSimple = distinct == rows && changes.forall(feed => !feed.hasMarks && !feed.isPartial)
       val source = if (isSimple) incoming else winnersTable
       if (source == winnersTable)

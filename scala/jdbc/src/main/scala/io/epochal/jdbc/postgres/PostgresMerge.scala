@@ -2,7 +2,7 @@ package io.epochal.jdbc.postgres
 
 import java.sql.{Connection, ResultSet, SQLException}
 
-import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, WriteMode}
+import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, Verification, WriteMode}
 import io.epochal.jdbc.insert.KeyedMerge
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
@@ -75,9 +75,14 @@ final private class PostgresMerge(
 
   private def change(operation: OperationColumn, rows: Long): Loaded = feed.fold(changeByKey(operation, rows))(follow)
 
-  /** Follows a change feed. The winners are sorted once, into a table, and stay there for all statements. */
+  /** Follows a change feed. */
   private def follow(changes: Feed): Loaded = {
     val verification = changes.verification(keysEqual)
+    if (changes.isComparison) Loaded.Rows(0L, 0L).verifying(verification) else follow(changes, verification)
+  }
+
+  /** The winners are sorted once, into a table, and stay there for all statements. */
+  private def follow(changes: Feed, verification: Option[Verification]): Loaded = {
     val deletes = changes.deletes
     val from = PostgresIncoming.relation(table, Winners)
     val (different, removing, partial) = withOperators(

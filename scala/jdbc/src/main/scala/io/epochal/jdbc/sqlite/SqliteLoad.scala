@@ -2,7 +2,7 @@ package io.epochal.jdbc.sqlite
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{BoundTable, Loaded, WriteMode}
+import io.epochal.jdbc.database.{BoundTable, Loaded, Verification, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
@@ -52,6 +52,11 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
   override protected def merge(rows: Long, distinct: Long): Loaded = {
     val changes = feed
     val verification = changes.flatMap(_.verification(equal))
+    if (changes.exists(_.isComparison)) Loaded.Rows(0L, 0L).verifying(verification)
+    else merge(distinct, changes, verification)
+  }
+
+  private def merge(distinct: Long, changes: Option[Feed], verification: Option[Verification]): Loaded = {
     run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners)}")
     val replacement = changes.flatMap(_.replacement(Winners, equal))
     val partial = changes.filter(_.isPartial)
