@@ -23,7 +23,7 @@ BUDGETS = {
     "rest": 9028,
     "ingest": 2469,
     "cdc": 5965,
-    "jdbc": 8391,
+    "jdbc": 8408,
     "inspect": 424,
     "app": 65,
     "testkit": 1861,

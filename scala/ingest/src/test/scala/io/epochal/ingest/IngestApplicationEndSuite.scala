@@ -40,7 +40,11 @@ final class IngestApplicationEndSuite extends QuerySuite {
         hangs.await()
         spark.sparkContext.stop()
         Using.resource(new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1")))(_ => ())
-      } finally ends.countDown()
+      } finally {
+        ends.countDown()
+        // Else the end of the suite would stop it, which fails without its application.
+        eventually(timeout(Span(1, Minutes)))(assert(spark.streams.active.isEmpty))
+      }
     }
   }
 }
