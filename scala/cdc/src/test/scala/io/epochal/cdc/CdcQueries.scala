@@ -1,14 +1,17 @@
 package io.epochal.cdc
 
 import java.io.File
+import java.nio.file.Files
 import java.sql.{Connection, DriverManager}
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.Using
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
 import io.epochal.core.error.{Condition, EpochalException}
+import io.epochal.core.failpoint.Failpoints
 import io.epochal.jdbc.{PostgresServer, TestServer}
 import io.epochal.support.{Collected, CollectedQueries}
 
@@ -65,6 +68,28 @@ trait CdcQueries extends CollectedQueries {
 
   final protected def commits(checkpoint: File): Seq[File] =
     Option(new File(checkpoint, "commits").listFiles).toSeq.flatten.filter(_.getName.matches("\\d+"))
+
+  /** Runs until all that was committed before is delivered, and until each reload that was requested before has ended. */
+  final protected def availableNow(shop: Shop, name: String, checkpoint: File, options: (String, String)*): Unit =
+    start(shop.read(options: _*), name, checkpoint.toString, Trigger.AvailableNow()).awaitTermination()
+
+  /** The files of reloads in a checkpoint. */
+  final protected def reloadFiles(checkpoint: File): Seq[String] =
+    Option(new File(checkpoint, "sources/0/cdc/reload").list).toSeq.flatten
+
+  /** Requests a reload, and runs the body after its rows were copied, and before they are delivered. */
+  final protected def whileCopied(query: StreamingQuery, shop: Shop, request: String)(body: => Unit): Unit = {
+    val held = File.createTempFile("reload", ".hold")
+    Failpoints.arm(s"reload.copied=hold:$held")
+    try {
+      shop.run(request)
+      until(query)(assert(Files.size(held.toPath) > 0))
+      body
+    } finally {
+      Files.delete(held.toPath)
+      Failpoints.disarm()
+    }
+  }
 
   /** Our error of a condition that ends the body. */
   final protected def refused(condition: Condition)(body: => Any): EpochalException = {

@@ -1,12 +1,9 @@
 package io.epochal.cdc
 
 import java.io.File
-import java.nio.file.Files
 import java.sql.DriverManager
 
 import scala.util.Using
-
-import org.apache.spark.sql.streaming.Trigger
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
@@ -36,21 +33,14 @@ final class ReloadSuite extends CdcQueries {
   private def commitsOf(name: String): Seq[String] =
     Collected.of(name).map(_.getAs[String]("_commit_version").takeWhile(_ != '/'))
 
-  private def spools(checkpoint: File): Seq[String] =
-    Option(new File(checkpoint, "sources/0/cdc/reload").list).toSeq.flatten
-
   test("the rows of a table are delivered again, in one transaction, and the changes since they were read") {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>
         shop.run("INSERT INTO orders SELECT i, 'old ' || i FROM generate_series(1, 3) i")
-        val held = File.createTempFile("reload", ".hold")
         stopped(start(shop.read(), "cdc_reload", dir.toString)) {
           val query = spark.streams.active.head
           until(query)(assert(changes("cdc_reload").size == 3))
-          Failpoints.arm(s"reload.copied=hold:$held")
-          try {
-            shop.run(reload)
-            until(query)(assert(Files.size(held.toPath) > 0))
+          whileCopied(query, shop, reload) {
             shop.run(
               "UPDATE orders SET note = 'meanwhile' WHERE id = 1",
               "DELETE FROM orders WHERE id = 2",
@@ -58,9 +48,6 @@ final class ReloadSuite extends CdcQueries {
               "UPDATE orders SET id = 30 WHERE id = 3")
             // The stream does not wait for the copy.
             until(query)(assert(changes("cdc_reload").size == 8))
-          } finally {
-            Files.delete(held.toPath)
-            Failpoints.disarm()
           }
           until(query)(assert(changes("cdc_reload").size == 17))
           val again = changes("cdc_reload").drop(8)
@@ -77,15 +64,11 @@ final class ReloadSuite extends CdcQueries {
           assert(replica("cdc_reload") == ofSource(shop))
           shop.run("INSERT INTO orders VALUES (5, 'later')")
           until(query)(assert(changes("cdc_reload").size == 18))
-          until(query)(assert(spools(dir).isEmpty))
+          until(query)(assert(reloadFiles(dir).isEmpty))
         }
       }
     }
   }
-
-  /** Runs until all that was committed before is delivered, and until each reload that was requested before has ended. */
-  private def availableNow(shop: Shop, name: String, checkpoint: File, options: (String, String)*): Unit =
-    start(shop.read(options: _*), name, checkpoint.toString, Trigger.AvailableNow()).awaitTermination()
 
   test("a run that ends waits for the reload, whose rows are one batch although they exceed the journal's limit") {
     Using.resource(new Shop) { shop =>
@@ -97,7 +80,7 @@ final class ReloadSuite extends CdcQueries {
         availableNow(shop, "cdc_large_again", dir, "maxJournalBytes" -> "1k")
         assert(changes("cdc_large_again").size == 20001 && commitsOf("cdc_large_again").distinct.size == 1)
         assert(commits(dir).size == batches + 1)
-        assert(spools(dir).isEmpty)
+        assert(reloadFiles(dir).isEmpty)
       }
     }
   }
@@ -118,7 +101,7 @@ final class ReloadSuite extends CdcQueries {
           availableNow(shop, name, dir)
           assert(replica(name) == ofSource(shop))
           assert(changes(name).count(_._1 == "truncate") == (if (step == "reload.stored") 2 else 1))
-          assert(spools(dir).isEmpty)
+          assert(reloadFiles(dir).isEmpty)
         }
       }
     }
@@ -154,18 +137,11 @@ final class ReloadSuite extends CdcQueries {
         shop.run(
           "ALTER TABLE orders ADD COLUMN n int",
           "INSERT INTO orders SELECT 1, string_agg(md5(i::text), ''), 0 FROM generate_series(1, 500) i")
-        val held = File.createTempFile("reload", ".hold")
         stopped(start(shop.read(), "cdc_unsent", dir.toString)) {
           val query = spark.streams.active.head
           until(query)(assert(changes("cdc_unsent").size == 1))
-          Failpoints.arm(s"reload.copied=hold:$held")
-          try {
-            shop.run(reload)
-            until(query)(assert(Files.size(held.toPath) > 0))
+          whileCopied(query, shop, reload) {
             shop.run("UPDATE orders SET n = 1", "UPDATE orders SET id = 2")
-          } finally {
-            Files.delete(held.toPath)
-            Failpoints.disarm()
           }
           until(query)(assert(changes("cdc_unsent").size == 9))
           val rows = Collected.of("cdc_unsent").drop(4).map { row =>
@@ -194,7 +170,7 @@ final class ReloadSuite extends CdcQueries {
         try availableNow(shop, "cdc_lost", dir)
         finally Failpoints.disarm()
         assert(changes("cdc_lost").map(_._1) == Seq("insert", "truncate", "insert"))
-        assert(spools(dir).isEmpty)
+        assert(reloadFiles(dir).isEmpty)
       }
     }
   }

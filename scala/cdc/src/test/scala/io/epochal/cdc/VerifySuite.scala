@@ -1,11 +1,6 @@
 package io.epochal.cdc
 
-import java.io.File
-import java.nio.file.Files
-
 import scala.util.Using
-
-import org.apache.spark.sql.streaming.Trigger
 
 import io.epochal.core.error.Conditions
 import io.epochal.core.failpoint.Failpoints
@@ -15,25 +10,15 @@ import io.epochal.support.Collected
 final class VerifySuite extends CdcQueries {
   private val verify = "SELECT pg_logical_emit_message(true, 'epochal', 'verify public.orders')"
 
-  private def availableNow(shop: Shop, name: String, checkpoint: File, options: (String, String)*): Unit =
-    start(shop.read(options: _*), name, checkpoint.toString, Trigger.AvailableNow()).awaitTermination()
-
-  private def files(checkpoint: File): Seq[String] =
-    Option(new File(checkpoint, "sources/0/cdc/reload").list).toSeq.flatten
-
   test("the rows of a table, and the changes since they were read, are a transaction and a batch of their own") {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>
         shop.run("INSERT INTO orders SELECT i, 'old ' || i FROM generate_series(1, 3) i")
-        val held = File.createTempFile("verify", ".hold")
         val options = Seq("verify" -> "compare", "onTruncate" -> "emit", "maxRowsPerBatch" -> "2")
         stopped(start(shop.read(options: _*), "cdc_verify", dir.toString)) {
           val query = spark.streams.active.head
           until(query)(assert(changes("cdc_verify").size == 3))
-          Failpoints.arm(s"reload.copied=hold:$held")
-          try {
-            shop.run(verify)
-            until(query)(assert(Files.size(held.toPath) > 0))
+          whileCopied(query, shop, verify) {
             shop.run(
               "UPDATE orders SET note = 'meanwhile' WHERE id = 1",
               "DELETE FROM orders WHERE id = 2",
@@ -41,9 +26,6 @@ final class VerifySuite extends CdcQueries {
               "TRUNCATE orders",
               "INSERT INTO orders VALUES (4, 'new')")
             until(query)(assert(changes("cdc_verify").size == 9))
-          } finally {
-            Files.delete(held.toPath)
-            Failpoints.disarm()
           }
           until(query)(assert(changes("cdc_verify").size == 20))
           shop.run("INSERT INTO orders VALUES (5, 'later')")
@@ -65,7 +47,7 @@ final class VerifySuite extends CdcQueries {
           // The limit counts for other rows.
           val sizes = query.recentProgress.map(_.numInputRows).filter(_ > 0)
           assert(sizes.contains(11L) && sizes.filter(_ != 11L).forall(_ <= 2L))
-          until(query)(assert(files(dir).isEmpty))
+          until(query)(assert(reloadFiles(dir).isEmpty))
         }
       }
     }
@@ -86,7 +68,7 @@ final class VerifySuite extends CdcQueries {
         assert(run("cdc_often_again", "1 ms") == compared)
         assert(run("cdc_repair", "1 ms", "repair") == Seq("truncate", "insert"))
         assert(run("cdc_daily_last", "1 day").isEmpty)
-        assert(files(dir).size == 1 && files(dir).head.endsWith(".verified"))
+        assert(reloadFiles(dir).size == 1 && reloadFiles(dir).head.endsWith(".verified"))
         shop.run(verify)
         assert(run("cdc_requested", "1 day") == compared)
       }
@@ -137,7 +119,7 @@ final class VerifySuite extends CdcQueries {
         availableNow(shop, "cdc_verify_off", dir)
         shop.run(verify)
         availableNow(shop, "cdc_verify_off", dir)
-        assert(changes("cdc_verify_off").map(_._1) == Seq("insert") && files(dir).isEmpty)
+        assert(changes("cdc_verify_off").map(_._1) == Seq("insert") && reloadFiles(dir).isEmpty)
         val error = refused(Conditions.OptionConflict)(shop.read("verifyInterval" -> "1 day"))
         assert(error.getMessage.contains("verifyInterval"))
       }
@@ -181,7 +163,7 @@ final class VerifySuite extends CdcQueries {
             val query = spark.streams.active.head
             until(query)(assert(changes("cdc_verify_denied").size == 1))
             shop.run(s"REVOKE SELECT ON orders FROM $role", verify, "INSERT INTO orders VALUES (2, 'b')")
-            until(query)(assert(files(dir).exists(_.endsWith(".refused"))))
+            until(query)(assert(reloadFiles(dir).exists(_.endsWith(".refused"))))
             shop.run(s"GRANT SELECT ON orders TO $role", verify)
             until(query)(assert(changes("cdc_verify_denied").count(_._1 == "verify") == 2))
           }

@@ -64,12 +64,16 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
     val connection = transaction.connection
     val progress = ledger.progress(connection, run.sinkId)
     if (!progress.exists) {
-      if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
+      serialize(connection)
       progress.create()
       progress.exists: Unit
       transaction.commit()
     }
   }
+
+  /** Lets no two transactions create tables at once. */
+  private def serialize(connection: Connection): Unit =
+    if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
 
   override def failed(reason: String): Unit =
     database.attempt("noting that the run has failed", Some(run.writer)) { transaction =>
@@ -124,7 +128,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       database.attempt("recording a comparison") { transaction =>
         val connection = transaction.connection
         if (!table.exists(connection)) {
-          if (!dialect.ledger.serializeClaims(connection)) ledger.takeLock(connection)
+          serialize(connection)
           table.create(connection)
         }
         results.foreach { case (target, verification) => table.record(connection, target, verification) }
@@ -225,7 +229,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       val epoch = next.last.get.epoch.toString
       val rows = new RoutedRows(shipment.rows, tables.all.size)
       Loaded.Rows(rows.all, shipment.stored * tables.query.copies).check(epoch, bound.table.name)
-      val results = Seq.newBuilder[(BoundTable, Loaded)]
+      val results = Seq.newBuilder[(BoundTable, Verification)]
       // The same order in all sinks avoids deadlocks.
       tables.all.zipWithIndex.sortBy(_._1.bound.table.name.table).foreach { case (table, i) =>
         val load = new TableLoad(table.database, table.run)
@@ -235,13 +239,13 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
         if (isChanged) load.begin(connection, whole, epoch)
         for (rows <- ofTable) {
           val result = load.load(epoch)(dialect.load(connection, table.bound, rows, batchSize))
-          results += table.bound -> result
+          results ++= result.verification.map(table.bound -> _)
         }
         if (whole && table.row.queryId != next.queryId)
           ledger.takeOver(connection, table.row, next.queryId, table.bound.table.target)
         if (isChanged) record(table, next, ofTable.fold(0L)(_.rows))
       }
-      verifications = results.result().flatMap { case (name, result) => result.verification.map(name -> _) }
+      verifications = results.result()
       Failpoints.reach(Failpoint.AfterLoad)
     }
 

@@ -31,6 +31,9 @@ final case class Verification(
   /** Whether all rows were equal. */
   def isEqual: Boolean = result.exists(_.isEqual)
 
+  /** The rows that were found to differ, if they stay so. */
+  def differing: Long = if (isReplaced) 0L else result.fold(_ => 0L, _.differing)
+
   /** The result, without keys. */
   def summary: String = result.fold(reason => s"not compared: $reason", _.toString)
 
@@ -47,13 +50,7 @@ object Verification {
         s"$table: ${result.summary}"
       }
       .map { case (name, texts) => name -> texts.mkString("; ") } +
-      (SinkMetrics.DifferingRows -> all
-        .map(_._2)
-        .filterNot(_.isReplaced)
-        .flatMap(_.result.toOption)
-        .map(_.differing)
-        .sum
-        .toString)
+      (SinkMetrics.DifferingRows -> all.map(_._2.differing).sum.toString)
 
   private val Lsn = "([0-9A-F]{8})([0-9A-F]{8})".r
 }
