@@ -53,6 +53,7 @@ class Columns(Value):
 
     map: Mapping[str, str] | None = option("columnMap", PAIRS)
     add: bool | None = option("addColumns")
+    alter: bool | None = option("alterColumns")
     nul_character: NulCharacter | None = option("nulCharacter")
 
 

@@ -67,7 +67,8 @@ final private[jdbc] class JdbcTable(
     val options = database.options
     val checks = new TableCheck(dialect, options, schema)
     val bound = dialect.catalog.find(connection, options.table).map { table =>
-      val candidate = checks.check(table).fold(error => throw checks.refusal(connection, table)(error), identity)
+      val candidate =
+        checks.check(table, connection).fold(error => throw checks.refusal(connection, table)(error), identity)
       dialect.obstacle(connection, candidate, options).foreach(throw _)
       requireOther(connection, candidate)
       options.deadLetterTable.foreach(

@@ -48,6 +48,10 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     InternalRow(id, UTF8String.fromString(word), Decimal(new java.math.BigDecimal(price), 10, 2))
   private def text(f: JdbcSinkFixture, columns: String): Seq[String] =
     f.database.query(s"SELECT $columns FROM t ORDER BY 1").map(_.mkString(" "))
+  private def columnType(f: JdbcSinkFixture, column: String): String = f.database
+    .query(s"SELECT data_type FROM information_schema.columns WHERE table_name = 't' AND column_name = '$column'")
+    .head
+    .mkString
   private def columns(f: JdbcSinkFixture): Int =
     f.database.query("SELECT * FROM t WHERE id = (SELECT max(id) FROM t)").headOption.fold(0)(_.size)
 
@@ -122,6 +126,48 @@ abstract class TableColumns(databases: TestDatabases) extends SinkSuite(database
     assert(columns(f) == 3)
     write(f, run, 3, Seq(row(2, "two", "2.00")))
     assert(text(f, "id, word, price") == Seq("0 null null", "2 two 2.00"))
+  }
+
+  onSchema(
+    "alterColumns widens columns with the first epoch, and lets those be NULL that the query lacks",
+    wide,
+    "CREATE TABLE t (id INT PRIMARY KEY, price NUMERIC(6,1), old INT NOT NULL, kept INT NOT NULL DEFAULT 7)"
+  ) { f =>
+    f.database.execute("INSERT INTO t (id, price, old) VALUES (0, 1.5, 2)")
+    val altering = adding + ("alterColumns" -> "true")
+    if (f.database.url.startsWith("jdbc:sqlite")) {
+      // It cannot alter columns.
+      val error = refused(Conditions.ColumnRequired)(f.newRun(query, altering))
+      assert(error.getMessage.contains("'old'") && error.getMessage.contains("drop it there"))
+      f.database.execute("ALTER TABLE t DROP COLUMN old")
+      write(f, f.newRun(query, altering), 0, Seq(row(1L << 40, "one", "12345678.25")))
+    } else {
+      val error = refused(Conditions.ColumnTypeMismatch)(f.newRun(query, adding))
+      assert(error.getMessage.contains("'id'"))
+      val run = f.newRun(query, altering)
+      write(f, run, 0, Seq(row(1L << 40, "one", "12345678.25")))
+      write(f, run, 1, Seq(row(0, "zero", "1.50")))
+      write(f, f.newRun(query, altering), 2, Seq(row(2, "two", "2.00")))
+      assert(
+        text(f, "id, price, old, kept, word") ==
+          Seq("0 1.50 2 7 zero", "2 2.00 null 7 two", s"${1L << 40} 12345678.25 null 7 one"))
+    }
+  }
+
+  onSchema(
+    "alterColumns widens nothing in an epoch that fails, and narrows nothing",
+    wide,
+    "CREATE TABLE t (id INT PRIMARY KEY, word TEXT, price NUMERIC(12,4))") { f =>
+    val run = f.newRun(query, adding + ("alterColumns" -> "true"))
+    if (f.database.url.startsWith("jdbc:p")) {
+      Failpoints.arm("rows.loaded=fail@1")
+      intercept[IllegalStateException](write(f, run, 0, Seq(row(1, "one", "1.50"))))
+      assert(columnType(f, "id") == "integer")
+    }
+    write(f, run, 0, Seq(row(1, "one", "1.50")))
+    assert(
+      text(f, "id, word, price") == Seq(if (f.database.url.startsWith("jdbc:sqlite")) "1 one 1.5" else "1 one 1.5000"))
+    if (f.database.url.startsWith("jdbc:p")) assert(columnType(f, "id") == "bigint")
   }
 
   onSchema("keys are never added, nor any column without addColumns", wide, "CREATE TABLE t (word TEXT)") { f =>

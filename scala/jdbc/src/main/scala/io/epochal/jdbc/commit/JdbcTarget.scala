@@ -82,10 +82,13 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
     }
 
   private lazy val preparedLoad =
-    if (bound.added.isEmpty && several.isEmpty) dialect.preparedLoad(bound) else None
+    if (bound.alterations.isEmpty && several.isEmpty) dialect.preparedLoad(bound) else None
 
   /** Whether an epoch was committed. Before, an epoch may be a replay, which must not depend on the table. */
   @volatile private var hasLoaded = false
+
+  /** Whether an epoch that altered the columns was committed. */
+  @volatile private var hasAltered = false
 
   /** How the last epoch's rows were loaded. */
   @volatile private var loadedBy = Map.empty[String, String]
@@ -142,13 +145,20 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
 
   override def abandoned(): Unit = Leftovers.settle(database, run)
 
-  private def addColumns(connection: Connection): Unit =
+  private def alterColumns(connection: Connection): Unit =
     several
-      .fold(Seq(single))(_.all.map(table => new TableLoad(table.database, table.run)))
-      .foreach(_.addColumns(connection))
+      .fold(Seq(single))(_.all.sortBy(_.bound.table.name.table).map(table => new TableLoad(table.database, table.run)))
+      .foreach(_.alterColumns(connection))
 
   final private class JdbcTransaction(transaction: Transaction) extends SinkTransaction {
     private def connection: Connection = transaction.connection
+
+    private var alters = false
+
+    private def alterOnce(): Unit = if (!hasAltered) {
+      alterColumns(connection)
+      alters = true
+    }
 
     /** Statements that are sent with the COMMIT. */
     private var last = Seq.empty[Sql]
@@ -175,7 +185,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       ledger.takeOver(connection, before, next.queryId, bound.table.target)
 
     override def adopt(next: LedgerRow): Unit = {
-      addColumns(connection)
+      alterColumns(connection)
       several.foreach(_.all.foreach(record(_, next, 0L)))
       record(next)
     }
@@ -200,6 +210,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       try transaction.commit(last)
       catch { case error: SQLException if dialect.ledger.isUnchanged(error) => throw Interference.replaced(run) }
       hasLoaded = true
+      hasAltered ||= alters
     }
 
     /** Loads an epoch's rows into the table and checks that all of them are stored.
@@ -209,7 +220,8 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       */
     private def load(shipment: Shipment, whole: Boolean, epoch: String): Unit = {
       // Only if needed: access to `connection` cancels the prepared load.
-      if (whole || bound.added.nonEmpty) single.begin(connection, whole, epoch)
+      if (bound.alterations.nonEmpty) alterOnce()
+      if (whole) single.clear(connection, epoch)
       loadedBy = Map.empty
       verifications = Nil
       if (shipment.stored > 0) {
@@ -230,13 +242,15 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       val rows = new RoutedRows(shipment.rows, tables.all.size)
       Loaded.Rows(rows.all, shipment.stored * tables.query.copies).check(epoch, bound.table.name)
       val results = Seq.newBuilder[(BoundTable, Verification)]
+      // Before the first rows, for which a check of a foreign key may be pending.
+      alterOnce()
       // The same order in all sinks avoids deadlocks.
       tables.all.zipWithIndex.sortBy(_._1.bound.table.name.table).foreach { case (table, i) =>
         val load = new TableLoad(table.database, table.run)
         val ofTable = rows.of(i)
         // Each table is recorded in its first epoch, even without rows.
         val isChanged = whole || ofTable.nonEmpty || table.row.last.isEmpty && !hasLoaded
-        if (isChanged) load.begin(connection, whole, epoch)
+        if (whole) load.clear(connection, epoch)
         for (rows <- ofTable) {
           val result = load.load(epoch)(dialect.load(connection, table.bound, rows, batchSize))
           results ++= result.verification.map(table.bound -> _)
@@ -284,7 +298,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
       extends ProgressTable(dialect, bound.trust, connection, run.sinkId)
       with SinkProgress {
 
-    override def prepare(): Unit = addColumns(connection)
+    override def prepare(): Unit = alterColumns(connection)
     override def anchor(queryId: String, boundary: Boundary): Unit = anchor(run, queryId, boundary)
 
     override def record(commit: ProgressCommit): Unit = {

@@ -13,15 +13,9 @@ final private[commit] class TableLoad(database: Database, run: BulkRun) {
   private val dialect = database.dialect
   private val bound = run.table
 
-  /** Adds the columns that the table lacks, and empties it if the rows replace its contents. */
-  def begin(connection: Connection, whole: Boolean, epoch: String): Unit = {
-    addColumns(connection)
-    if (whole) clear(connection, epoch)
-  }
-
-  def addColumns(connection: Connection): Unit =
-    if (bound.added.nonEmpty)
-      new AddedColumns(connection, dialect).add(database.options.table, bound.table.name, bound.added)
+  def alterColumns(connection: Connection): Unit =
+    if (bound.alterations.nonEmpty)
+      new AlteredColumns(connection, dialect).alter(database.options.table, bound.table.name, bound.alterations)
 
   /** Loads rows, and checks that all of them are stored. */
   def load(epoch: String)(rows: => Loaded): Loaded = {
@@ -38,7 +32,7 @@ final private[commit] class TableLoad(database: Database, run: BulkRun) {
   /** Deletes all rows and checks, within this transaction, that none remain: DELETE's count includes rows that a trigger or rule
     * kept. Rows that others commit in the meantime are deleted as well.
     */
-  private def clear(connection: Connection, epoch: String): Unit = {
+  def clear(connection: Connection, epoch: String): Unit = {
     val table = dialect.quote(bound.table.name)
     def isCleared: Boolean = {
       dialect.writing(connection)(Sql.run(connection, s"DELETE FROM $table"))

@@ -1,12 +1,11 @@
 package io.epochal.jdbc.commit
 
 import java.sql.{Connection, SQLException}
-import java.util.Locale
 
 import org.apache.spark.sql.types.StructType
 
 import io.epochal.core.ledger.Target
-import io.epochal.jdbc.database.{BoundTable, Database, Dialect, TargetTable, Transaction, WriteMode}
+import io.epochal.jdbc.database.{Alteration, BoundTable, Database, Dialect, TargetTable, Transaction, WriteMode}
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.jdbc.table.{DeadLetterTable, TableCheck}
 import io.epochal.kit.database.{QualifiedName, Sql, TableName}
@@ -59,19 +58,19 @@ private[jdbc] object TargetTables {
     def find(): Option[TargetTable] = dialect.catalog.find(connection, options.table)
     def bind(table: TargetTable): BoundTable = {
       val markedTable = if (make) dialect.catalog.identify(connection, table) else table
-      val newColumns = check.added(markedTable).fold(throw _, identity)
-      val columns = new AddedColumns(connection, dialect)
-      def withColumns(added: Seq[(String, String)]): BoundTable = {
-        val complete = if (newColumns.isEmpty) markedTable else find().getOrElse(throw check.missing(None))
+      val alterations = check.alterations(markedTable, connection).fold(throw _, identity)
+      val columns = new AlteredColumns(connection, dialect)
+      def bindAltered(later: Seq[Alteration]): BoundTable = {
+        val complete = if (alterations.isEmpty) markedTable else find().getOrElse(throw check.missing(None))
         val bound = check.bind(complete).fold(error => throw check.refusal(connection, complete)(error), identity)
-        bound.copy(added = added, shape = dialect.catalog.shape(connection, bound))
+        bound.copy(alterations = later, shape = dialect.catalog.shape(connection, bound))
       }
-      if (newColumns.isEmpty) withColumns(Nil)
-      else if (!dialect.abilities.ddlCommits) columns.preview(markedTable.name, newColumns)(withColumns(newColumns))
+      if (alterations.isEmpty) bindAltered(Nil)
+      else if (!dialect.abilities.ddlCommits) columns.preview(markedTable.name, alterations)(bindAltered(alterations))
       else {
         if (!make) throw overtaken
-        columns.add(options.table, markedTable.name, newColumns)
-        withColumns(Nil)
+        columns.alter(options.table, markedTable.name, alterations)
+        bindAltered(Nil)
       }
     }
     val existing = find().map(bind)
@@ -92,36 +91,33 @@ private[jdbc] object TargetTables {
   }
 }
 
-/** Columns of the query that the table lacks (`addColumns`).
+/** Columns that the table lacks (`addColumns`), or that do not take the query's rows as they are (`alterColumns`).
   *
-  * They are added in the transaction of the first epoch, so an epoch that is rolled back leaves the table as it was. Rows are
-  * encoded earlier, for the types that the columns will have. The claim therefore adds the columns, reads their types and rolls
+  * They are altered in the transaction of the first epoch, so an epoch that is rolled back leaves the table as it was. Rows are
+  * encoded earlier, for the types that the columns will have. The claim therefore alters the columns, reads their types and rolls
   * the change back. An epoch that finds other types than the claim is refused, as for any column (`TARGET_CHANGED`). Where DDL
-  * commits, the claim adds them for good.
+  * commits, the claim alters them for good.
   */
-final private[jdbc] class AddedColumns(connection: Connection, dialect: Dialect) {
+final private[jdbc] class AlteredColumns(connection: Connection, dialect: Dialect) {
 
-  /** Runs `body` as if the table already had the columns. */
-  def preview[A](table: QualifiedName, columns: Seq[(String, String)])(body: => A): A = {
+  /** Runs `body` as if the columns were altered. */
+  def preview[A](table: QualifiedName, alterations: Seq[Alteration])(body: => A): A = {
     Sql.run(connection, s"SAVEPOINT $Savepoint")
-    columns.foreach(column => Sql.run(connection, alter(table, column)))
+    alterations.foreach(one => Sql.run(connection, sql(table, one)))
     val result = body
     Sql.run(connection, s"ROLLBACK TO SAVEPOINT $Savepoint")
     Sql.run(connection, s"RELEASE SAVEPOINT $Savepoint")
     result
   }
 
-  /** Adds the columns that are still missing. */
-  def add(name: TableName, table: QualifiedName, columns: Seq[(String, String)]): Unit =
-    if (columns.nonEmpty) {
-      def present: Seq[String] =
-        dialect.catalog.find(connection, name).toSeq.flatMap(_.columns).map(_.name.toLowerCase(Locale.ROOT))
-      def isPresent(column: (String, String)): Boolean = present.contains(column._1.toLowerCase(Locale.ROOT))
-      columns.filterNot(isPresent).foreach(column => Sql.create(connection, alter(table, column))(isPresent(column)))
-    }
+  /** Does what is still to be done. */
+  def alter(name: TableName, table: QualifiedName, alterations: Seq[Alteration]): Unit = {
+    def isDone(one: Alteration): Boolean = dialect.catalog.find(connection, name).exists(one.isDone)
+    alterations.filterNot(isDone).foreach(one => Sql.create(connection, sql(table, one))(isDone(one)))
+  }
 
-  private def alter(table: QualifiedName, column: (String, String)): String =
-    s"ALTER TABLE ${dialect.quote(table)} ADD COLUMN ${dialect.quote(column._1)} ${column._2}"
+  private def sql(table: QualifiedName, one: Alteration): String =
+    s"ALTER TABLE ${dialect.quote(table)} ${one.clause}"
 
   private val Savepoint = "epochal_columns"
 }

@@ -8,6 +8,8 @@ package io.epochal.jdbc.database
   *   tasks can append rows in their own transactions, in the middle of an epoch; otherwise only the driver writes
   * @param addsColumns
   *   the sink can add columns: with the first epoch, or with the claim if DDL commits
+  * @param altersColumns
+  *   it can also give them other types, and let them be NULL ([[Dialect.alter]])
   * @param ddlCommits
   *   CREATE TABLE and other DDL commit the open transaction: a claim then creates its tables in a separate one first
   * @param maxConnections
@@ -23,6 +25,7 @@ final case class Abilities(
     deletes: Boolean = false,
     flushes: Boolean = false,
     addsColumns: Boolean = false,
+    altersColumns: Boolean = false,
     ddlCommits: Boolean = false,
     maxConnections: Int = 8,
     longestName: Int = Int.MaxValue,

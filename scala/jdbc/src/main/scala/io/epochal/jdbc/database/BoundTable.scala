@@ -9,8 +9,8 @@ import io.epochal.kit.database.QualifiedName
   *   in the order of the query's rows
   * @param nulCharacter
   *   how NUL characters in texts are handled
-  * @param added
-  *   names and types of columns that are added with the first epoch
+  * @param alterations
+  *   the changes of columns that come with the first epoch
   * @param deadLetters
   *   the table that takes bad rows
   * @param shape
@@ -23,7 +23,7 @@ final case class BoundTable(
     columns: Seq[BoundColumn],
     mode: WriteMode,
     nulCharacter: NulCharacter = NulCharacter.Error,
-    added: Seq[(String, String)] = Nil,
+    alterations: Seq[Alteration] = Nil,
     deadLetters: Option[QualifiedName] = None,
     shape: String = "",
     trustedOwners: Seq[String] = Nil) {

@@ -77,6 +77,16 @@ trait Dialect {
 
   def quote(name: QualifiedName): String = s"${quote(name.schema)}.${quote(name.table)}"
 
+  /** The clause of ALTER TABLE that gives a column another type, or lets it be NULL; None: the database has none.
+    *
+    * @param columnType
+    *   None: it stays
+    */
+  def alter(
+      @unused column: TargetColumn,
+      @unused columnType: Option[String],
+      @unused nullable: Boolean): Option[String] = None
+
   // Trust: the sink runs with rights that others in the database lack.
 
   /** Runs the checks before the start, on a connection without a transaction. */

@@ -12,6 +12,8 @@ import io.epochal.kit.database.ColumnType
   *   always computed by the database: no row can supply a value
   * @param remedy
   *   the statement after which rows can supply the values of a generated column, if there is one
+  * @param isPlain
+  *   whether a new declaration of the column loses nothing, such as a collation or a comment
   */
 final case class TargetColumn(
     name: String,
@@ -19,5 +21,6 @@ final case class TargetColumn(
     nullable: Boolean,
     filled: Boolean,
     generated: Boolean,
-    remedy: Option[String] = None
+    remedy: Option[String] = None,
+    isPlain: Boolean = true
 )

@@ -31,6 +31,11 @@ trait TypeRules {
       @unused connection: Connection,
       @unused columns: Seq[(StructField, Boolean)]): Map[StructField, String] = Map.empty
 
+  /** The type that a column is to get, so that it takes all values that it has, and all of the query's column. None: it stays as it is,
+    * or the two have no such type.
+    */
+  def widening(@unused field: StructField, @unused columnType: ColumnType): Option[String] = None
+
   /** For a hint: how to declare a column that compares texts as Spark does. */
   def exactKey: String = "a type and collation that compare byte by byte"
 

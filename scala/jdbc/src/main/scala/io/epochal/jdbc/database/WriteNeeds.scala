@@ -34,7 +34,7 @@ final case class WriteNeeds(
   /** On the columns of the target, or on the whole table: those to store rows with, less what the transport needs. */
   def onTarget: Seq[String] =
     (if (options.upsert) Seq("SELECT", "INSERT", "UPDATE") else Seq("INSERT")) ++
-      Option.when(options.changes)("DELETE") ++ Option.when(bound.exists(_.added.nonEmpty))("ALTER")
+      Option.when(options.changes)("DELETE") ++ Option.when(bound.exists(_.alterations.nonEmpty))("ALTER")
 
   /** The table of bad rows. */
   def deadLetterTable: Option[KeptTable] = deadLetters.map(KeptTable(_, Seq("INSERT"), Seq("INSERT")))

@@ -110,7 +110,7 @@ private[mysql] object MysqlCatalog extends Catalog {
 
   private def columns(connection: Connection, table: QualifiedName): Seq[TargetColumn] =
     sql"""SELECT column_name, is_nullable, column_default, extra, generation_expression, data_type, column_type,
-        |character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, collation_name
+        |character_maximum_length, character_octet_length, numeric_precision, numeric_scale, datetime_precision, collation_name, column_comment
         |FROM information_schema.columns WHERE table_schema = ${table.schema} AND table_name = ${table.table} ORDER BY ordinal_position"""
       .query(connection) { rows =>
         val extra = rows.getString(4).toLowerCase(Locale.ROOT)
@@ -129,9 +129,11 @@ private[mysql] object MysqlCatalog extends Catalog {
           rows.getString(1),
           kind,
           nullable = rows.getString(2) == "YES",
-          filled = rows.getString(3) != null || increments,
+          // MariaDB prints the NULL of a column without a default.
+          filled = rows.getString(3) != null && rows.getString(3) != "NULL" || increments,
           generated =
-            Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end")
+            Option(rows.getString(5)).exists(_.nonEmpty) || extra.contains("row start") || extra.contains("row end"),
+          isPlain = extra.isEmpty && rows.getString(14).isEmpty && !Set("enum", "set")(kind.name)
         )
       }
       .map { column =>

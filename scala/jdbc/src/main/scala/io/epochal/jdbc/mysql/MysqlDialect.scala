@@ -41,6 +41,7 @@ class MysqlDialect extends Dialect with BuiltInDialect {
       deletes = true,
       flushes = true,
       addsColumns = true,
+      altersColumns = true,
       ddlCommits = true,
       longestName = 64,
       namesCountCharacters = true,
@@ -49,6 +50,14 @@ class MysqlDialect extends Dialect with BuiltInDialect {
   override def types: TypeRules = MysqlType
   override def errors: DriverErrors = MysqlErrors
   override val sessions: Option[Sessions] = Some(MysqlSessions)
+
+  override def alter(column: TargetColumn, columnType: Option[String], nullable: Boolean): Option[String] =
+    Option.when(column.isPlain && !column.filled) {
+      val kind = MysqlType.of(column)
+      val collation = if (kind.isText) s" COLLATE ${kind.collation}" else ""
+      val isNull = if (nullable || column.nullable) "NULL" else "NOT NULL"
+      s"MODIFY COLUMN ${quote(column.name)} ${columnType.getOrElse(kind.declaration + collation)} $isNull"
+    }
 
   override def check(connection: Connection): Either[EpochalException, Unit] = MysqlVersion.of(connection).check
 

@@ -122,6 +122,18 @@ object MysqlType extends TypeRules {
     }
   }
 
+  override def widening(field: StructField, columnType: ColumnType): Option[String] = {
+    val column = columnType.asInstanceOf[MysqlType]
+    val isWider = field.dataType match {
+      case d: DecimalType =>
+        column.name == "decimal" && d.scale >= column.scale && d.precision - d.scale >= column.precision - column.scale
+      case ShortType | IntegerType | LongType => Integers.contains(column.name) && !column.unsigned
+      case DoubleType                         => column.declaration == "float"
+      case _                                  => false
+    }
+    declare(field.dataType).filter(_ => isWider && !takes(field.dataType, column))
+  }
+
   /** True for texts as well: a load sorts them by their bytes. */
   override def sorts(dataType: DataType, columnType: ColumnType): Boolean =
     columnType.asInstanceOf[MysqlType].name != "json"

@@ -43,7 +43,8 @@ final class JdbcOptions private (
 
   /** From the query's column to the table's. */
   val columnMap: Seq[(String, String)] = values.get(ColumnMap).getOrElse(Nil)
-  val addColumns: Boolean = values(AddColumns)
+  val alterColumns: Boolean = values(AlterColumns)
+  val addColumns: Boolean = values(AddColumns) || alterColumns
 
   /** None: a bad row fails its epoch. */
   val deadLetterTable: Option[TableName] = values.get(DeadLetterTable)
@@ -116,6 +117,8 @@ object JdbcOptions extends OptionList {
     "Columns whose names differ, as query:table pairs.")
   val AddColumns = option("addColumns", OptionType.boolean, Some(false))(
     "Whether to add columns that the table lacks, nullable, in the transaction of the first epoch with them.")
+  val AlterColumns = option("alterColumns", OptionType.boolean, Some(false))(
+    "Whether to add missing columns, to give columns the query's wider types, and to drop NOT NULL where the query lacks the column, or its source can be NULL (mode=changes).")
   val DeadLetterTable = option("deadLetterTable", ConnectionOptions.Table, sample = Some("comments_bad"))(
     "Table for rows that cannot be stored, written in their epoch's transaction; created if missing. Unset: such a row fails its epoch.")
   val MaxBadRows = option("maxBadRows", OptionType.int(0, 1000000), Some(1000))(

@@ -18,7 +18,7 @@ import io.epochal.core.retry.Verdict
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.JdbcOptions
 import io.epochal.kit.database.SqlText._
-import io.epochal.kit.database.{ConnectionSettings, QualifiedName, Sql}
+import io.epochal.kit.database.{ConnectionSettings, PostgresType, QualifiedName, Sql}
 import io.epochal.kit.sink.row.{EncodedRows, RowFormat}
 
 /** PostgreSQL 13 and newer. */
@@ -29,11 +29,24 @@ class PostgresDialect extends Dialect with BuiltInDialect {
 
   /** Each task of an executor may hold one connection; more do not load faster, and servers have few. */
   override val abilities: Abilities =
-    Abilities(deletes = true, flushes = true, addsColumns = true, maxConnections = 16, longestName = 63)
+    Abilities(
+      deletes = true,
+      flushes = true,
+      addsColumns = true,
+      altersColumns = true,
+      maxConnections = 16,
+      longestName = 63)
   override def catalog: Catalog = PostgresCatalog
   override def types: TypeRules = PostgresTypeRules
   override def errors: DriverErrors = PostgresErrors
   override val sessions: Option[Sessions] = Some(PostgresSessions)
+
+  override def alter(column: TargetColumn, columnType: Option[String], nullable: Boolean): Option[String] = {
+    val clause = s"ALTER COLUMN ${quote(column.name)}"
+    val isRequired = column.columnType.asInstanceOf[PostgresType].isRequired
+    val parts = columnType.map(kind => s"$clause TYPE $kind") ++ Option.when(nullable)(s"$clause DROP NOT NULL")
+    Option.unless(columnType.nonEmpty && !column.isPlain || nullable && isRequired)(parts.mkString(", "))
+  }
 
   override def check(options: JdbcOptions): Either[EpochalException, Unit] = {
     PostgresTls.warn(options.connection)

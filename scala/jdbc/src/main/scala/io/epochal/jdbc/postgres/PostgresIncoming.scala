@@ -88,15 +88,19 @@ private[postgres] object PostgresIncoming {
     s"SELECT ${columns.mkString(", ")} FROM $from"
   }
 
-  /** A SELECT with the columns and types of encoded rows, including columns that are added to the table with the first
-    * epoch.
+  /** A SELECT with the columns and types of encoded rows, including those of columns that are added or altered with
+    * the first epoch.
     */
   def like(table: BoundTable): String = {
     val columns = table.columns.map { bound =>
       val name = bound.column.name
       val identifier = PostgresDialect.quote(name)
       if (parses(bound)) s"NULL::pg_catalog.text AS $identifier"
-      else table.added.collectFirst { case (`name`, kind) => s"NULL::$kind AS $identifier" }.getOrElse(identifier)
+      else
+        table.alterations
+          .find(_.column == name)
+          .flatMap(_.columnType)
+          .fold(identifier)(kind => s"NULL::$kind AS $identifier")
     }
     val operation = table.operation.toSeq.flatMap { operation =>
       s"false AS ${PostgresDialect.quote(operation.name)}" +:

@@ -93,7 +93,7 @@ private[postgres] object PostgresPrivileges {
       Option.when((needs.options.upsert || parses) && !stages || bound.operation.exists(_.feed.nonEmpty))(
         sql"""CASE WHEN has_database_privilege(current_database(), 'TEMPORARY') THEN NULL
              |ELSE format('GRANT TEMPORARY ON DATABASE %I TO %I', current_database(), current_user) END""") ++
-      Option.when(bound.added.nonEmpty)(unless(isOwner, "ALTER TABLE %I.%I OWNER TO %I", name.schema, name.table))
+      Option.when(bound.alterations.nonEmpty)(unless(isOwner, "ALTER TABLE %I.%I OWNER TO %I", name.schema, name.table))
   }
 
   /** Sequences from which columns that the query does not write take their defaults; an identity needs no privilege. */

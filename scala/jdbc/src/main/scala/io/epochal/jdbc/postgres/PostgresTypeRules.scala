@@ -35,7 +35,7 @@ object PostgresTypeRules extends TypeRules {
     // Older servers refuse some modifiers.
     val types = columns.zipWithIndex
       .flatMap { case ((field, _), i) =>
-        SourceColumn.of(field).map(c => (i, c.declaration.replaceAll("\\([^)]*\\)", ""), c.modifier))
+        SourceColumn.of(field).map(c => (i, bare(c.declaration), c.modifier))
       }
       .filterNot(_._2.contains('.'))
     val ofServer =
@@ -53,6 +53,45 @@ object PostgresTypeRules extends TypeRules {
       ofServer.getOrElse(i, Nil).map(_.kind).find(isLike(field.dataType, _, isKey)).map(field -> _.declaration)
     }.toMap
   }
+
+  override def widening(field: StructField, columnType: ColumnType): Option[String] = {
+    val from = columnType.asInstanceOf[PostgresType]
+    val (base, modifier, declaration) = SourceColumn
+      .of(field)
+      .map(column => (bare(column.declaration), column.modifier, column.declaration))
+      .orElse(declare(field.dataType).map { declaration =>
+        val modifier = field.dataType match {
+          case d: DecimalType => (d.precision << 16 | d.scale) + 4
+          case v: VarcharType => v.length + 4
+          case _              => -1
+        }
+        (bare(declaration), modifier, declaration)
+      })
+      .getOrElse(("", -1, ""))
+    val to = from.copy(declaration = declaration, modifier = modifier)
+    def isLonger = modifier == -1 || from.modifier >= 0 && modifier > from.modifier
+    val isWider = from.shape == Plain && from.base.isEmpty && ((bare(from.declaration), base) match {
+      case ("numeric", "numeric") =>
+        from.numeric.exists { case (precision, scale) =>
+          modifier != from.modifier && to.numeric.forall { case (digits, places) =>
+            places >= scale && digits - places >= precision - scale
+          }
+        }
+      case (one, other) if one == other  => modifier != from.modifier && Lengths(one) && isLonger
+      case ("character varying", "text") => from.modifier >= 0
+      case (one, other) => Ladders.exists(types => types.dropWhile(_ != one).drop(1).contains(other)) && modifier == -1
+    })
+    Option.when(isWider)(declaration)
+  }
+
+  /** Without a modifier. */
+  private def bare(declaration: String) = declaration.replaceAll("\\([^)]*\\)", "")
+
+  /** Types, each with all values of those before it. */
+  private val Ladders = Seq(Seq("smallint", "integer", "bigint", "numeric"), Seq("real", "double precision"))
+
+  /** Types whose modifier is a number of characters or digits. */
+  private val Lengths = Set("character varying", "timestamp without time zone", "timestamp with time zone")
 
   override val exactKey = "type text or varchar, and a deterministic collation such as the default or \"C\""
 

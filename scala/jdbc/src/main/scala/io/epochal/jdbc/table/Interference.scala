@@ -54,7 +54,7 @@ private[jdbc] object Interference {
       lookUp(database) { connection =>
         val check = new TableCheck(database.dialect, database.options, schema)
         val table = database.dialect.catalog.find(connection, database.options.table)
-        val bound = table.map(check.check(_).fold(throw _, identity))
+        val bound = table.map(check.check(_, connection).fold(throw _, identity))
         Privileges.refusal(database, connection, bound, keepsLedger, denied = true)
       }.fold(error)(withCause(_, error))
 
@@ -92,8 +92,8 @@ private[jdbc] object Interference {
       case None => Some(check.missing(Some(connection)))
       case Some(table) =>
         val isOther = bound.table.target.oid.exists(oid => !table.target.oid.contains(oid)) ||
-          bound.added.isEmpty && dialect.catalog.shape(connection, bound) != run.shape
-        check.check(table) match {
+          bound.alterations.isEmpty && dialect.catalog.shape(connection, bound) != run.shape
+        check.check(table, connection) match {
           case Left(refusal) => Some(refusal)
           case Right(_)      => Option.when(isOther)(replaced(run)).orElse(beside)
         }

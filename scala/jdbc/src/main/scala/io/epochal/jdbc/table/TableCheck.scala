@@ -7,7 +7,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.types._
 
-import io.epochal.core.error.{Conditions, EpochalException}
+import io.epochal.core.error.{Condition, Conditions, EpochalException}
 import io.epochal.core.option.Nearest
 import io.epochal.jdbc.database._
 import io.epochal.jdbc.option.{JdbcOptions, TransportChoice}
@@ -26,13 +26,14 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
   /** Binds the query's columns to the table. */
   def bind(table: TargetTable): Checked[BoundTable] = queryColumns.flatMap(bind(_, table))
 
-  /** Same check before the start, when columns that the first epoch adds may still be missing. */
-  def check(table: TargetTable): Checked[BoundTable] =
+  /** Same check before the start, when columns are still to be altered. */
+  def check(table: TargetTable, connection: Connection): Checked[BoundTable] =
     for {
       query <- queryColumns
-      added <- added(table)
-      bound <- bind(query.without(added.map(_._1).toSet), table)
-    } yield bound.copy(added = added)
+      changes <- alterations(table, connection)
+      (ofTable, additions) = changes.partition(_.before.nonEmpty)
+      bound <- bind(query.without(additions.map(_.column).toSet), table, ofTable)
+    } yield bound.copy(alterations = changes)
 
   /** The refusal of a table, which has a simple remedy if the sink may create the table and nothing is in it yet. */
   def refusal(connection: Connection, table: TargetTable)(error: EpochalException): EpochalException = {
@@ -46,8 +47,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
     else error
   }
 
-  /** Names and types of columns to add to the table. */
-  def added(table: TargetTable): Checked[Seq[(String, String)]] =
+  /** The changes of the table's columns that the query needs, and the options allow. */
+  def alterations(table: TargetTable, connection: Connection): Checked[Seq[Alteration]] =
     if (!options.addColumns) Right(Nil)
     else if (!dialect.abilities.addsColumns)
       Left(
@@ -63,21 +64,51 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
         query <- queryColumns
         absent = query.stored.filter(column => find(column.into, table.columns)(_.name).isEmpty)
         _ <- distinctInCase(absent)
-        added <- all(absent)(column => declaration(column.field).map(column.into -> _))
-        _ <- all(added.map(_._1))(nameable)
-      } yield added
+        like = dialect.types.declareLike(connection, likeSource(query, absent))
+        additions <- all(absent) { column =>
+          like.get(column.field).fold(declaration(column.field))(Right(_)).map { kind =>
+            Alteration(column.into, Some(kind), s"ADD COLUMN ${dialect.quote(column.into)} $kind", None)
+          }
+        }
+        _ <- all(additions.map(_.column))(nameable)
+      } yield additions ++ (if (options.alterColumns && dialect.abilities.altersColumns)
+                              table.columns.flatMap(alteration(query, table, _))
+                            else Nil)
 
-  private def bind(query: QueryColumns, table: TargetTable): Checked[BoundTable] = {
+  /** A column of the table that does not take the query's rows as they are. */
+  private def alteration(query: QueryColumns, table: TargetTable, column: TargetColumn): Option[Alteration] = {
+    val source = query.stored.find(one => find(one.into, table.columns)(_.name).contains(column))
+    val kind = source.flatMap(one => dialect.types.widening(one.field, column.columnType))
+    def hasNulls = source.forall(one => options.changes && SourceColumn.of(one.field).exists(!_.isRequired))
+    val nullable =
+      !column.nullable && !column.filled && !table.keys.exists(_.columns(column.name)) && hasNulls
+    if (kind.isEmpty && !nullable) None
+    else dialect.alter(column, kind, nullable).map(Alteration(column.name, kind, _, Some(column)))
+  }
+
+  /** @param alterations
+    *   of columns of the table, before it is written to
+    */
+  private def bind(query: QueryColumns, table: TargetTable, alterations: Seq[Alteration] = Nil): Checked[BoundTable] = {
+    val later = alterations.map(_.column).toSet
+    val otherTypes = alterations.filter(_.columnType.nonEmpty).map(_.column).toSet
+
     val missing = query.stored.filter(column => find(column.into, table.columns)(_.name).isEmpty)
     for {
       _ <- JdbcOptions.ensure(missing.isEmpty)(absent(missing, table, query))
-      columns <- all(query.stored)(column(_, table, query))
+      columns <- all(query.stored)(column(_, table, query, otherTypes))
       _ <- distinct(columns.map(bound => bound.column.name -> bound.field))(name => s"'$name' of ${table.name}")
-      _ <- all(table.columns.filterNot(c => c.nullable || c.filled || columns.exists(_.column == c)))(c =>
-        Left[EpochalException, Unit](Conditions.ColumnRequired("table" -> table.name, "column" -> c.name)))
+      _ <- all(table.columns.filterNot(c => c.nullable || c.filled || later(c.name) || columns.exists(_.column == c)))(
+        c => Left[EpochalException, Unit](requirement("table" -> table.name, "column" -> c.name)))
       mode <- mode(query, columns, table)
     } yield BoundTable(table, columns.map(withIdentity(mode, _)), mode, options.nulCharacter)
   }
+
+  private def requirement: Condition =
+    if (!dialect.abilities.altersColumns) Conditions.ColumnRequired
+    else
+      Conditions.ColumnRequired.withHint(
+        "Add the column to the query, give it a default in the table, or let it be NULL: {option:alterColumns=true}.")
 
   /** Same check for a table that is yet to be created. */
   def bindNew(connection: Option[Connection]): Checked[Unit] =
@@ -94,7 +125,9 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       val isKey = query.keys.contains(column)
       val source = SourceColumn.of(field).filter(_ => options.changes)
       val kind = like.get(field).orElse(if (isKey) keyType(field.dataType) else dialect.types.declare(field.dataType))
-      val notNull = if (isKey || source.exists(_.isRequired)) " NOT NULL" else ""
+      // Of a column that cannot be altered later.
+      val isLoose = options.alterColumns && !dialect.abilities.altersColumns
+      val notNull = if (isKey || !isLoose && source.exists(_.isRequired)) " NOT NULL" else ""
       kind.map(sql => s"${dialect.quote(column.into)} $sql$notNull").toRight(unsupportedColumn(field))
     }
     for {
@@ -102,10 +135,8 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       _ <- TableCheck.nameable(dialect, name.table, "{option:dbtable=shorter_name}")
       _ <- all(query.stored.map(_.into))(nameable)
       _ <- distinctInCase(query.stored)
-      replicated = query.stored
-        .filter(_ => options.changes || options.tableColumn.nonEmpty)
-        .map(column => column.field -> query.keys.contains(column))
-      like = connection.fold(Map.empty[StructField, String])(dialect.types.declareLike(_, replicated))
+      like = connection.fold(Map.empty[StructField, String])(
+        dialect.types.declareLike(_, likeSource(query, query.stored)))
       columns <- all(query.stored)(definition(query, like))
     } yield {
       val primary = Option.when(query.keys.nonEmpty)(
@@ -113,6 +144,11 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       s"CREATE TABLE ${dialect.quote(name)} (${(columns ++ primary).mkString(", ")})"
     }
   }
+
+  /** Columns that are to be declared like those of a change feed, and whether they are keys. */
+  private def likeSource(query: QueryColumns, columns: Seq[QueryColumn]): Seq[(StructField, Boolean)] = columns
+    .filter(_ => options.changes || options.tableColumn.nonEmpty)
+    .map(column => column.field -> query.keys.contains(column))
 
   def missing(connection: Option[Connection]): EpochalException = {
     val near =
@@ -140,7 +176,11 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
       distinct(columns.map(column => column.into.map(c => if (c < 128) c.toLower else c) -> column.field))(name =>
         s"'$name' in any case")
 
-  private def column(column: QueryColumn, table: TargetTable, query: QueryColumns): Checked[BoundColumn] = {
+  private def column(
+      column: QueryColumn,
+      table: TargetTable,
+      query: QueryColumns,
+      otherTypes: Set[String]): Checked[BoundColumn] = {
     val field = column.field
     for {
       found <- find(column.into, table.columns)(_.name).toRight(absent(Seq(column), table, query))
@@ -152,9 +192,7 @@ final private[jdbc] class TableCheck(dialect: Dialect, options: JdbcOptions, sch
           s"${found.columnType.declaration}, always generated by the database",
           generatedHint(field, found, isKey = query.keys.contains(column))))
       kind = found.columnType
-      _ <- dialect.types
-        .fits(field.dataType, kind)
-        .left
+      _ <- (if (otherTypes(found.name)) Right(()) else dialect.types.fits(field.dataType, kind)).left
         .map(cast => mismatch(field, table, kind.declaration, suggestion(field, cast)))
       _ <- JdbcOptions.ensure(
         options.transport != TransportChoice.Prepared || !dialect.types
