@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Message.{Emitted, Relation, Truncate}
 import io.epochal.cdc.pgoutput.{Bytes, Lsn, Message}
-import io.epochal.cdc.reload.Reloads
+import io.epochal.cdc.reload.{ReloadFiles, Reloads}
 import io.epochal.cdc.slot.{ServerFacts, Signal, SlotFacts, SlotStream, StreamWatch}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
@@ -38,13 +38,14 @@ final private[cdc] class Capture(
   import plan.{options, server}
 
   private val check = new ServerCheck(options, server, plan.tables)
-  private val tables = new CapturedTables(plan, origin)
+  private val reloadFiles = new ReloadFiles(store.below(Reloads))
+  private val tables = new CapturedTables(plan, origin, Some(reloadFiles))
   private val snapshots = new TableSnapshots(plan, origin)
   private val markers = MarkerFiles.in(store)
   private val (restoredState, wholeRow) = ChangeState.of(journal, store.toString)
   @volatile private var state = restoredState.after(markers.newest)
   private val reloads =
-    new Reloads(server, origin.slot, store.below(Reloads), state, tables, options.comparisons, snapshots.reload)
+    new Reloads(server, origin.slot, reloadFiles, state, tables, options.comparisons, snapshots.reload)
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder
 
@@ -56,7 +57,6 @@ final private[cdc] class Capture(
 
   /** The last facts of the slot, and when they were read. */
   @volatile private var slotFacts = (Option.empty[SlotFacts], System.nanoTime())
-
   @volatile private var isStandby = false
 
   /** When the catalog was last compared, whether the log has defined a table since, and of when the last mark's facts are. */
@@ -134,14 +134,11 @@ final private[cdc] class Capture(
   private def attempt(): Unit =
     try {
       val incomplete = snapshots.incomplete(state)
-      val facts = server.catalog { connection =>
-        val facts = check.resume(connection, origin, lastLsn, copies = incomplete.nonEmpty)
-        reloads.leave(tables.check(connection, state, reloads.leftTables))
-        facts
-      }
+      val facts = server.catalog(check.resume(_, origin, lastLsn, copies = incomplete.nonEmpty))
+      server.catalog(tables.check(_, state))
       isStandby = facts.server.isStandby
       watchSlot(facts.slot)
-      refusal = server.catalog(tables.hiddenChange(_))
+      refusal = server.look(tables.hiddenChange(_, isStart = true))
       if (incomplete.nonEmpty) copy()
       val isRecent = facts.server.major >= 14 // Older servers send no binary values and no messages.
       Using.resource(server.stream(origin.slot, origin.publication, confirmedLsn, plan.binary && isRecent, isRecent)) {
@@ -184,7 +181,7 @@ final private[cdc] class Capture(
     var flushTime, beatTime = System.nanoTime()
     var pause = 1L
     durableLsn = confirmedLsn
-    reloads.open(state, tables.addedTables, intake)
+    reloads.open(state, intake)
     def confirm(): Unit = {
       flushTime = System.nanoTime()
       state.last.map(_.transaction.lsn).filter(_ != confirmedLsn).foreach { lsn =>
@@ -222,6 +219,8 @@ final private[cdc] class Capture(
       // What was committed before the change is delivered first.
       refusal.filter(change => isBefore(change._1)).foreach(change => throw change._2)
       if (!intake.isWithin) waitingChanges.end()
+      // The request of a reload goes before later changes of its table are stored.
+      if (reloads.isPassing && intake.isBetweenTransactions) intake.flush().foreach(append)
       reloads.settle(state)
       reloads.step(intake, schedules = end.isEmpty)
       if (isJournalFull) isJournalFull = isFull
@@ -271,8 +270,9 @@ final private[cdc] class Capture(
 
   private def read(intake: ChangeIntake, message: Message): Option[ChangeFrame] = message match {
     case relation: Relation =>
-      val before = intake.definition(relation.oid)
-      intake.define(relation, Try(capture(relation, before)))
+      val table = Try(capture(relation, intake))
+      reloads.withhold(intake)
+      intake.define(relation, table)
     case Emitted(_, _, Emitted.Ddl, statement) =>
       if (!intake.isContained) tables.ddlRefusal(statement).foreach { error =>
         refuse()
@@ -286,8 +286,9 @@ final private[cdc] class Capture(
     case other => intake.read(other)
   }
 
-  private def capture(relation: Relation, before: Option[Relation]): Option[CapturedTable] = {
-    val table = tables.capture(relation, before)
+  private def capture(relation: Relation, intake: ChangeIntake): Option[CapturedTable] = {
+    val before = intake.definition(relation.oid)
+    val table = tables.capture(relation, before, intake.lsn.filterNot(_ => intake.isContained))
     hasNewDefinition = table.nonEmpty
     // Rows of the new shape have other values under a name.
     def names(one: Relation, other: Relation) = one.columns.map(_.name).filter(other.columns.map(_.name).contains)

@@ -4,18 +4,23 @@ import java.sql.Connection
 
 import org.slf4j.{Logger, LoggerFactory}
 
-import io.epochal.cdc.change.{CapturedTable, ChangeState}
+import io.epochal.cdc.change.{CapturedTable, ChangeState, OnSchemaChange}
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
-import io.epochal.cdc.reload.ReloadableTables
+import io.epochal.cdc.reload.{ReloadFiles, ReloadPurpose, ReloadRequest, ReloadableTables}
 import io.epochal.cdc.slot._
 import io.epochal.cdc.value.{CatalogColumns, TypeText}
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.database.{PostgresType, Sql}
 
-/** The tables whose changes are read, as the server has them now. */
-final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) extends ReloadableTables {
+/** The tables whose changes are read, as the server has them now.
+  *
+  * @param reloads
+  *   gets the requests for rows that the log does not have. None: of a batch
+  */
+final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin, reloads: Option[ReloadFiles] = None)
+    extends ReloadableTables {
   import plan.{options, server, tables, watch}
 
   /** Types by their OIDs. */
@@ -30,17 +35,18 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
   /** Whether tables can be reloaded. */
   @volatile private var mayReload = false
 
-  /** The OIDs of tables that the checkpoint does not have, and that may have rows from before: they are to be reloaded, and their
-    * changes are withheld until then.
-    */
-  @volatile var addedTables: Set[Long] = Set.empty
+  /** The OIDs of tables that the checkpoint does not have, and that may have rows from before. */
+  @volatile private var addedTables: Set[Long] = Set.empty
 
-  /** Compares the tables with those of the checkpoint, before their changes are read. Returns those that it leaves out.
-    *
-    * @param leftTables
-    *   the OIDs of tables that earlier runs have left out
-    */
-  def check(connection: Connection, state: ChangeState, leftTables: Set[Long]): Set[Long] = {
+  /** Position of the last transaction before this run. */
+  @volatile private var lastLsn = 0L
+
+  /** Whether the query follows changes of its tables. */
+  private def follows = watch.exists(_.follows)
+
+  /** Compares the tables with those of the checkpoint, before their changes are read. */
+  def check(connection: Connection, state: ChangeState): Unit = {
+    val leftTables = reloads.fold(Set.empty[Long])(_.leftTables)
     plannedTables.filter(table => leftTables(table._1)).foreach { case (_, name) =>
       throw TableNames.error(s"$name was left out before")
     }
@@ -49,7 +55,13 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
     // A checkpoint of an older release that has no change yet has none.
     names = names.copy(byOid = if (storedNames.isEmpty) plannedTables.toMap else storedNames)
     addedTables = Set.empty
+    lastLsn = state.last.fold(0L)(_.transaction.lsn)
     mayReload = plan.reloads && ServerFacts.hasSignals(connection)
+    if (options.onSchemaChange == OnSchemaChange.Follow && !mayReload)
+      throw CdcOptions.group.unsupported(
+        "follow changes of its tables",
+        "reloads need a primary with PostgreSQL 14 or newer, and no read of CHANGES",
+        "Set {option:onSchemaChange=adopt}.")
     plannedTables.foreach { case (oid, name) =>
       val isAdded = tables.isSeveral && names.conflict(oid, name).isEmpty && !names.byOid.contains(oid)
       if (isAdded && mayReload) {
@@ -65,18 +77,37 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
           s"${options.source}: $name was dropped or left out: no more changes of it are delivered")
       }
     watch.foreach(_.open(connection, origin, state, names.byOid.keys))
-    if (tables.rows == RowShape.Typed) newTables(state).foreach { table =>
-      server.sql(UnloggedValues.refusal(_, table.facts, table.columns.map(_.name))).foreach(throw _)
+    def require(request: ReloadRequest): Unit = reloads.foreach(_.require(request))
+    addedTables.foreach(table => require(ReloadRequest(0L, table, ReloadPurpose.Replace)))
+    // It may read the whole table.
+    def checkValues(table: CdcTable, columns: Seq[String]): Unit = {
+      val refusal =
+        try server.sql(UnloggedValues.refusal(_, table.facts, columns))
+        catch {
+          // A column was dropped meanwhile.
+          case error: EpochalException => throw server.look(planRefusal(_)).getOrElse(error)
+        }
+      refusal.foreach { error =>
+        if (follows) require(ReloadRequest(lastLsn, table.facts.oid, ReloadPurpose.Follow)) else throw error
+      }
     }
-    for (table <- tables.all; before <- state.definitions.get(table.facts.oid.toInt) if options.adoptsSchema) {
-      val columns = table.columns.map(_.name).filter(tables.isChosen(table.facts.oid, _))
-      val newColumns = columns.diff(before.columns.map(_.name))
-      def inLog = watch.toSeq.flatMap(_.loggedColumns(connection, origin, table.facts.oid))
+    if (tables.rows == RowShape.Typed) newTables(state).foreach(table => checkValues(table, table.columns.map(_.name)))
+    for (table <- tables.all if options.onSchemaChange != OnSchemaChange.Fail) {
+      val oid = table.facts.oid
+      val columns = table.columns.map(_.name).filter(tables.isChosen(oid, _))
+      // A table without a change has no definition.
+      val before = state.definitions.get(oid.toInt).map(_.columns.map(_.name)).orElse {
+        watch.map(_.knownColumns(oid, isRead = true)).filter(_.nonEmpty)
+      }
+      val newColumns = columns.diff(before.getOrElse(columns))
+      // It was generated, or not published.
+      if (follows && newColumns.exists(watch.toSeq.flatMap(_.knownColumns(oid, isRead = false)).contains))
+        require(ReloadRequest(lastLsn, oid, ReloadPurpose.Follow))
+      def inLog = watch.toSeq.flatMap(_.loggedColumns(connection, origin, oid))
       val suspects = if (newColumns.isEmpty) newColumns else newColumns.diff(inLog)
-      // It may read the whole table.
-      if (suspects.nonEmpty) server.sql(UnloggedValues.refusal(_, table.facts, suspects)).foreach(throw _)
+      if (suspects.nonEmpty) checkValues(table, suspects)
     }
-    missingTables
+    for (files <- reloads; table <- missingTables.diff(leftTables)) files.leave(table)
   }
 
   /** Tables added since the first start that have had no change yet: their first definition in the log may lack columns that the query
@@ -119,7 +150,8 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
   private def add(oid: Long, name: String): Unit = {
     val isNew = tables.isSeveral && mayReload && names.conflict(oid, name).isEmpty
     names.refusal(oid, name)(isWhole(oid)).foreach { error =>
-      throw if (isNew)
+      throw if (isNew && follows) Conditions.QueryOutdated("change" -> s"$name was added")
+      else if (isNew)
         Conditions.TablesChanged.withHint(s"Start the query again: it copies the rows of $name first.")(
           "change" -> s"$name was added, and may have rows from before")
       else error
@@ -131,10 +163,12 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
     *
     * @param before
     *   the definition that was accepted last
+    * @param lsn
+    *   of the transaction; None: a snapshot contains it
     * @throws EpochalException
     *   TABLE_CHANGED, if it is another one, unless the query adopts it
     */
-  def capture(relation: Relation, before: Option[Relation]): Option[CapturedTable] = {
+  def capture(relation: Relation, before: Option[Relation], lsn: Option[Long]): Option[CapturedTable] = {
     val oid = Integer.toUnsignedLong(relation.oid)
     val isCaptured =
       names.byOid.contains(oid) ||
@@ -149,16 +183,58 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
       if (tables.isGeneric) Some(generic(oid, relation, before))
       else {
         val plannedTable = tables.byOid(oid).getOrElse(tables.only)
-        new DefinitionCheck(options, server, plannedTable, watch).check(relation, before, origin.publication)
+        val check = new DefinitionCheck(options, server, plannedTable, watch)
+        if (!follows) check.check(relation, before, origin.publication)
+        else {
+          if (!check.isPlanned(relation)) {
+            server.look(planRefusal(_)).foreach(throw _)
+            for (lsn <- lsn; files <- reloads; purpose <- purposeAfter(plannedTable, relation, before))
+              files.require(ReloadRequest(lsn, oid, purpose))
+          }
+          check.checkIdentity(relation)
+        }
         Some(CapturedTable(relation, plannedTable.facts.primaryKey))
       }
     }
   }
 
+  private def follow(change: CatalogChange, lsn: Long): Unit = for (table <- change.tables; files <- reloads)
+    if (change.isOfType) files.require(ReloadRequest(lastLsn, table, ReloadPurpose.Replace))
+    else files.request(ReloadRequest(lsn, table, ReloadPurpose.Follow), again = true)
+
+  /** Why the rows of an earlier definition lack values that the table has; None: they do not. */
+  private def purposeAfter(table: CdcTable, relation: Relation, before: Option[Relation]): Option[ReloadPurpose] = {
+    val readColumns = table.columns.filter(column => tables.isChosen(table.facts.oid, column.name))
+    val sentColumns = relation.columns.map(_.name)
+    val absent = readColumns.map(_.name).filterNot(sentColumns.contains)
+    val isRenamed =
+      absent.exists(before.toSeq.flatMap(_.columns).map(_.name).contains) ||
+        absent.nonEmpty && sentColumns.exists(name => !table.columns.exists(_.name == name))
+    if (TypedReader.other(relation, readColumns).nonEmpty) Some(ReloadPurpose.Replace)
+    else Option.when(isRenamed)(ReloadPurpose.Follow)
+  }
+
+  /** The error for a query that was planned with other columns than its tables have. Also what the next start delivers is compared as it
+    * was planned.
+    */
+  private def planRefusal(connection: Connection): Option[EpochalException] = if (!follows) None
+  else {
+    val now = CatalogColumns.of(connection, plannedTables.map(_._1), options.publication.orElse(options.slot))
+    val changes = for {
+      table <- tables.all if now(table.facts.oid).nonEmpty
+      change <- new DefinitionCheck(options, server, table, watch).difference(now(table.facts.oid))(
+        tables.isChosen(table.facts.oid, _))
+    } yield s"${table.facts.name} ($change)"
+    Option.when(changes.nonEmpty)(Conditions.QueryOutdated("change" -> changes.mkString(", ")))
+  }
+
   /** The error for a table that was created while the query runs. */
-  private def isNew(name: String): EpochalException = Conditions.TablesChanged.withHint(
-    s"No reload is needed: run the program again, or repeat the read before you start the query. A DataFrame that was made earlier has no column for $name.")(
-    "change" -> s"$name was created")
+  private def isNew(name: String): EpochalException = if (follows)
+    Conditions.QueryOutdated("change" -> s"$name was created")
+  else
+    Conditions.TablesChanged.withHint(
+      s"No reload is needed: run the program again, or repeat the read before you start the query. A DataFrame that was made earlier has no column for $name.")(
+      "change" -> s"$name was created")
 
   /** Accepts any definition, since a generic row names its columns. */
   private def generic(oid: Long, relation: Relation, before: Option[Relation]): CapturedTable = {
@@ -192,8 +268,13 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
     *
     * @param truncatedTables
     *   as in [[CatalogWatch.look]]
+    * @param isStart
+    *   as there
     */
-  def hiddenChange(connection: Connection, truncatedTables: Set[Long] = Set.empty): Option[(Long, EpochalException)] = {
+  def hiddenChange(
+      connection: Connection,
+      truncatedTables: Set[Long] = Set.empty,
+      isStart: Boolean = false): Option[(Long, EpochalException)] = {
     val end = ServerFacts.end(connection)
     val current = sql"""SELECT c.oid::bigint AS oid, n.nspname || '.' || c.relname AS name
                        |FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -203,7 +284,8 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin) ex
     names
       .change(current, plannedTables)
       .map(end -> _)
-      .orElse(watch.flatMap(_.look(connection, origin, names.byOid.keys, truncatedTables)))
+      .orElse(watch.flatMap(
+        _.look(connection, origin, names.byOid.keys, truncatedTables, isStart)(planRefusal(connection))(follow)))
   }
 }
 

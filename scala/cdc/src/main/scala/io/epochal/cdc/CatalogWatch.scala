@@ -8,7 +8,7 @@ import scala.util.{Try, Using}
 
 import org.slf4j.LoggerFactory
 
-import io.epochal.cdc.change.{ChangeState, OnTruncate}
+import io.epochal.cdc.change.{ChangeState, OnSchemaChange, OnTruncate}
 import io.epochal.cdc.slot._
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.hash.Sha256
@@ -32,6 +32,9 @@ final private[cdc] class CatalogWatch(
 
   /** Whether the query can reload a table; else it is loaded again. */
   @volatile private var mayReload = reloads
+
+  /** Whether the query reloads tables by itself. */
+  def follows: Boolean = mayReload && options.onSchemaChange == OnSchemaChange.Follow
 
   /** Content of the newest file, and when it was written. */
   private var newestFile = (Option.empty[CatalogFacts], 0L)
@@ -69,6 +72,10 @@ final private[cdc] class CatalogWatch(
     if (tables.chosen.nonEmpty) tables.isChosen(table, column)
     else acceptedFacts.exists(_.of("column", table).exists(_.name == column))
 
+  /** The columns of a table that the query has read, or that it has not. */
+  def knownColumns(table: Long, isRead: Boolean): Seq[String] =
+    acceptedFacts.toSeq.flatMap(_.of(if (isRead) "column" else "unread", table)).map(_.name)
+
   /** The columns of a table all of whose values are in the log since they were added. */
   def loggedColumns(connection: Connection, origin: CdcOrigin, table: Long): Set[String] =
     facts(connection, origin.publication, Seq(table)).of("logged", table).map(_.name).toSet
@@ -87,7 +94,7 @@ final private[cdc] class CatalogWatch(
     Option.when(table.nonEmpty || words.exists(word => word == "PUBLICATION" || word == "TYPE")) {
       val logChange = table.filter(_ => words.contains(DdlTrigger.Persistence)).map { file =>
         val text = s"${file.name} was unlogged"
-        CatalogChange(text, None, Sha256.hex(s"$text $statement", 4))
+        CatalogChange(text, None, Sha256.hex(s"$text $statement", 4), Set(file.subject))
       }
       refusal(origin, logChange.toSeq)
     }
@@ -98,12 +105,20 @@ final private[cdc] class CatalogWatch(
     *
     * @param truncations
     *   tables whose TRUNCATE the log has shown
+    * @param isStart
+    *   whether no change is read before: a query that follows changes has to know them
+    * @param planRefusal
+    *   the error for a query that was planned with other columns, if it follows changes
+    * @param follow
+    *   requests the rows of a table after a change, at a position of the log
     */
   def look(
       connection: Connection,
       origin: CdcOrigin,
       of: Iterable[Long],
-      truncations: Set[Long]): Option[(Long, EpochalException)] =
+      truncations: Set[Long],
+      isStart: Boolean = false)(planRefusal: => Option[EpochalException])(
+      follow: (CatalogChange, Long) => Unit): Option[(Long, EpochalException)] =
     acceptedFacts.flatMap { before =>
       try {
         Sql.run(connection, s"SET lock_timeout TO $LockMillis")
@@ -116,31 +131,55 @@ final private[cdc] class CatalogWatch(
           .map(_.id)
         val ignoresRemoval = options.onTruncate == OnTruncate.Ignore
         val changes =
-          new CatalogChanges(before, now, tables.isChosen, tables.isGeneric, ignoresRemoval, rewritten.toSet).all
-        refusal(origin, changes).map(end -> _).orElse {
+          new CatalogChanges(
+            before,
+            now,
+            tables.isChosen,
+            tables.isGeneric,
+            ignoresRemoval,
+            follows,
+            rewritten.toSet).all
+        val toRefuse = changes.filter(change => !follows || change.endsLog || change.isLasting)
+        // After the facts: what they show is accepted only by a query that reads the tables so.
+        planRefusal.map(end -> _).orElse(refusal(origin, toRefuse).map(place(toRefuse, end) -> _)).orElse {
+          if (follows) changes.filter(_.tables.nonEmpty).foreach { change =>
+            log.warn(s"${options.source}: reloads, since the log does not show it: ${change.text}")
+            follow(change, end)
+          }
           accept(now)
           None
         }
       } catch {
         // ALTER TABLE or VACUUM FULL holds a lock: the next call compares.
-        case error: SQLException if error.getSQLState == LockNotAvailable => None
+        case error: SQLException if error.getSQLState == LockNotAvailable =>
+          if (isStart && follows)
+            throw new SQLException("another session holds a lock on a captured table", ConnectionFailure)
+          None
       } finally Try(Sql.run(connection, "SET lock_timeout TO 0")): Unit
     }
+
+  /** A renamed column is refused before the target gets a column of the new name. */
+  private def place(changes: Seq[CatalogChange], end: Long) =
+    if (follows && changes.exists(_.table.nonEmpty)) 0L else end
 
   private def refusal(origin: CdcOrigin, changes: Seq[CatalogChange]): Option[EpochalException] = {
     lazy val token = Sha256.hex(changes.map(_.token).sorted.mkString(" "), 4)
     lazy val texts = changes.map(_.text).mkString("; ")
     changes.find(_.table.nonEmpty) match {
-      case Some(change) =>
+      case Some(change) if !follows =>
         Some(Conditions.TableChanged("table" -> change.table.mkString, "change" -> change.text))
-      case None if changes.isEmpty => None
-      case None if options.acceptChange.contains(token) =>
+      case _ if changes.isEmpty => None
+      case _ if options.acceptChange.contains(token) =>
         log.warn(s"${options.source}: accepted the change $token: $texts")
         None
-      case None =>
+      case _ =>
         val toReload = if (tables.isSeveral) Signal.allOf(origin.slot) else tables.only.facts.name
+        val renaming = changes.find(_.table.nonEmpty)
         val condition =
-          if (!mayReload || changes.exists(_.endsLog))
+          if (renaming.nonEmpty)
+            Conditions.CaptureChanged.withHint(
+              s"Rename the column of the replica, too, unless it is to keep its values beside a new one. Then start the query again with {option:acceptChange=$token}: it reloads the table.")
+          else if (!mayReload || changes.exists(_.endsLog))
             Conditions.CaptureChanged.withHint(
               s"${ResumeCheck.loadAgain(origin)} Or, if the rows in the target are right, start the query again with {option:acceptChange=$token}.")
           else Conditions.CaptureChanged
@@ -208,4 +247,7 @@ private object CatalogWatch {
   private val RewriteNanos = 600L * 1000000000L
   private val LockMillis = 1000
   private val LockNotAvailable = "55P03"
+
+  /** A new attempt follows. */
+  private val ConnectionFailure = "08000"
 }

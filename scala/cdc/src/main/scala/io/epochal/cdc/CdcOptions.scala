@@ -5,7 +5,7 @@ import java.time.Duration
 
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 
-import io.epochal.cdc.change.OnTruncate
+import io.epochal.cdc.change.{OnSchemaChange, OnTruncate}
 import io.epochal.cdc.reload.{ComparisonPlan, ReloadPurpose}
 import io.epochal.cdc.slot.{CaptureServer, PublicationFacts, TableSelection}
 import io.epochal.core.error.EpochalException
@@ -32,7 +32,7 @@ final case class CdcOptions private[cdc] (
     starting: CdcStart,
     preimages: Boolean,
     onTruncate: OnTruncate,
-    adoptsSchema: Boolean,
+    onSchemaChange: OnSchemaChange,
     acceptChange: Option[String],
     private[cdc] val comparisons: Option[ComparisonPlan],
     operations: Set[String],
@@ -93,8 +93,9 @@ object CdcOptions extends OptionList {
     "Whether an update also delivers the row before it, as update_preimage; needs REPLICA IDENTITY FULL.")
   val Truncates = option("onTruncate", OptionType.choice(OnTruncate.all)(_.name), Some(OnTruncate.Fail))(
     "TRUNCATE fails the query, becomes a row (emit), or is ignored.")
-  val SchemaChange = option("onSchemaChange", OptionType.oneOf("fail", "adopt"), Some("fail"))(
-    "What a start does after the table's columns have changed: fail, or adopt added nullable columns.")
+  val SchemaChange =
+    option("onSchemaChange", OptionType.choice(OnSchemaChange.all)(_.name), Some(OnSchemaChange.Fail))(
+      "After the columns of a table have changed, a start fails, adopts added nullable columns, or follows all changes: it reloads the table where the log lacks values (follow).")
   val AcceptChange = option("acceptChange", OptionType.string, sample = Some("5f0c2a91"))(
     "Accepts one change that the log does not show: the value in the hint of CAPTURE_CHANGED.")
   val Verify =
@@ -158,7 +159,7 @@ object CdcOptions extends OptionList {
       values(StartingOffset),
       values(Preimages),
       values(Truncates),
-      values(SchemaChange) == "adopt",
+      values(SchemaChange),
       values.get(AcceptChange),
       comparisons(values),
       // What is ignored need not be published.

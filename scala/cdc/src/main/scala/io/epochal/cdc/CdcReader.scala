@@ -12,7 +12,7 @@ import io.epochal.cdc.change.{FrameReader, RowChange}
 import io.epochal.cdc.pgoutput.Lsn
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.core.error.Conditions
-import io.epochal.kit.record.SourceColumn
+import io.epochal.kit.record.{ReplicaKey, SourceColumn}
 import io.epochal.kit.source.journal.{Frames, JournalRows}
 import io.epochal.kit.spark.ArrayRow
 
@@ -194,9 +194,17 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
       throw Conditions.ValueNotSent(
         "table" -> table.name,
         "column" -> left.mkString(", "),
-        "position" -> s"commit ${Lsn.show(part.stored.transaction.lsn)}")
+        "position" -> (key :+ s"commit ${Lsn.show(part.stored.transaction.lsn)}").mkString(", "))
     if (unchangedColumns >= 0)
       values(unchangedColumns) = if (left == null) null else ArrayData.toArrayData(left)
+  }
+
+  /** The columns of the change's table, and the values of the row. */
+  protected def ofTable: (StructType, Array[Any]) = (schema, values)
+
+  private def key: Seq[String] = {
+    val (columns, row) = ofTable
+    ReplicaKey.of(columns).toSeq.flatten.map(field => s"${field.name} ${row(columns.fieldIndex(field.name))}")
   }
 
   /** Sets the values of a row without those of the table. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.streaming.ReadLimit
 import org.apache.spark.sql.types.StructType
 
-import io.epochal.cdc.change.MarkerFiles
+import io.epochal.cdc.change.{MarkerFiles, OnSchemaChange}
 import io.epochal.cdc.slot.ServerFacts
 import io.epochal.core.error.Conditions
 import io.epochal.core.journal.Slice
@@ -133,10 +133,12 @@ final private[cdc] class CdcReaderFactory(
   /** The `_commit_version` of a stream's row. */
   def version(row: InternalRow): Any = row.toSeq(schema)(schema.fieldIndex("_commit_version"))
 
+  private def follows = options.onSchemaChange == OnSchemaChange.Follow
+
   override def rows(slices: Iterator[Slice]): JournalRows = options.rows match {
     case RowShape.Json    => new GenericReader(frames(slices), tables.values.flatten.toSeq, schema)
-    case RowShape.Typed   => new TablesReader(frames(slices), tables, schema)
-    case RowShape.OfTable => new TypedReader(frames(slices), tables.head._2, schema)
+    case RowShape.Typed   => new TablesReader(frames(slices), tables, schema, follows)
+    case RowShape.OfTable => new TypedReader(frames(slices), tables.head._2, schema, follows = follows)
   }
 
   override def lost(from: Long, until: Long, reason: String): String = options.lost(from, until, reason)

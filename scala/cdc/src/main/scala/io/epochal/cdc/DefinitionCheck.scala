@@ -2,12 +2,13 @@ package io.epochal.cdc
 
 import java.sql.Connection
 
+import io.epochal.cdc.change.OnSchemaChange
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.cdc.pgoutput.RelationColumn
 import io.epochal.cdc.slot.CaptureServer
 import io.epochal.cdc.value.CatalogColumns
 import io.epochal.core.error.{Conditions, EpochalException}
-import io.epochal.kit.database.PostgresColumn
+import io.epochal.kit.database.{PostgresColumn, PostgresType}
 
 /** Refuses definitions of a table whose rows do not fit the query: TABLE_CHANGED.
   *
@@ -39,7 +40,7 @@ final private[cdc] class DefinitionCheck(
     val changes = ColumnChanges(
       all.added.filter(column =>
         if (acceptedColumns.exists(_.name == column.name)) isRead(column)
-        else !options.adoptsSchema || newColumns.contains(column)),
+        else options.onSchemaChange == OnSchemaChange.Fail || newColumns.contains(column)),
       all.lacking.filter(isRead))
     // A column that was dropped again is no change.
     def exists(column: RelationColumn) = now.exists(_.name == column.name)
@@ -48,8 +49,40 @@ final private[cdc] class DefinitionCheck(
     checkIdentity(relation)
   }
 
+  /** Whether a definition has the columns that the query was planned with. */
+  def isPlanned(relation: Relation): Boolean = {
+    def bare(columns: Seq[RelationColumn]) = columns.map(_.copy(isKey = false)).toSet
+    bare(relation.columns) == bare(columnsOf(of))
+  }
+
+  /** How the table's columns differ from those that the query was planned with; None: those that it reads do not.
+    *
+    * @param isRead
+    *   whether it reads a column
+    */
+  def difference(now: Seq[PostgresColumn])(isRead: String => Boolean): Option[ColumnChanges] = {
+    def read(columns: Seq[PostgresColumn]) = columnsOf(of.copy(columns = columns.filter(one => isRead(one.name))))
+    val (before, after) = (read(of.columns), read(now))
+    val composites = before.intersect(after).filter { column =>
+      val kinds = Seq(of.columns, now).flatMap(_.find(_.name == column.name)).map(one => bare(one.kind))
+      kinds.distinct.size > 1
+    }
+    val changes = ColumnChanges(after.diff(before) ++ composites, before.diff(after) ++ composites)
+    Option.when(changes.added.nonEmpty || changes.lacking.nonEmpty)(changes)
+  }
+
+  /** The shape of a type, without the labels of enums. */
+  private def bare(kind: PostgresType): PostgresType.Shape = kind.shape match {
+    case PostgresType.Elements(element, _) => bare(element)
+    case PostgresType.Fields(fields) =>
+      PostgresType.Fields(fields.map { case (name, one) =>
+        name -> PostgresType(one.name, one.modifier, "", bare(one))
+      })
+    case _ => PostgresType.Plain
+  }
+
   /** Refuses changes without the old values that the columns of the query promise. An identity without columns permits no update. */
-  private def checkIdentity(relation: Relation): Unit = {
+  def checkIdentity(relation: Relation): Unit = {
     val keyColumns = relation.columns.filter(_.isKey).map(_.name)
     val isKept = if (options.preimages) relation.identity == 'f' else table.followed.forall(keyColumns.contains)
     if (keyColumns.nonEmpty && !isKept) {
@@ -76,7 +109,8 @@ final private[cdc] class DefinitionCheck(
   }
 
   private def tableChanged(changes: ColumnChanges): EpochalException =
-    Conditions.TableChanged("table" -> table.name, "change" -> changes)
+    if (watch.exists(_.follows)) Conditions.QueryOutdated("change" -> s"${table.name} ($changes)")
+    else Conditions.TableChanged("table" -> table.name, "change" -> changes)
 }
 
 private[cdc] object DefinitionCheck {

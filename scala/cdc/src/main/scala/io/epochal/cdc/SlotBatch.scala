@@ -135,7 +135,7 @@ final private class SlotFrames(options: CdcOptions, tables: CdcTables, part: Slo
             case begin: Begin if !until.isAfter(begin.commitLsn, 0) => end()
             case relation: Relation =>
               val before = intake.definition(relation.oid)
-              intake.define(relation, Try(capturedTables.capture(relation, before)))
+              intake.define(relation, Try(capturedTables.capture(relation, before, lsn = None)))
             case message => intake.read(message)
           }
       }

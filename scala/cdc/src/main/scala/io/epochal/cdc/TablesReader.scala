@@ -13,8 +13,14 @@ import io.epochal.kit.spark.ArrayRow
   *
   * @param catalog
   *   the columns of each table by its name
+  * @param follows
+  *   as in [[TypedReader]]
   */
-final private class TablesReader(frames: Frames, catalog: Map[String, Seq[PostgresColumn]], columns: StructType)
+final private class TablesReader(
+    frames: Frames,
+    catalog: Map[String, Seq[PostgresColumn]],
+    columns: StructType,
+    follows: Boolean)
     extends CdcReader(frames, columns, range = None) {
   import TablesReader.TableColumns
 
@@ -39,15 +45,19 @@ final private class TablesReader(frames: Frames, catalog: Map[String, Seq[Postgr
     val at = place(relation.name)
     val struct = if (at < 0) StructType(Nil) else schema(at).dataType.asInstanceOf[StructType]
     val columns = catalog.getOrElse(relation.name, Nil)
-    new TableColumns(at, relation, struct, TypedReader.rowReader(relation, columns, struct, within(relation.name, _)))
+    val isReadable = !follows || TypedReader.other(relation, columns, struct).isEmpty
+    val rows = TypedReader.rowReader(relation, columns, struct, follows, within(relation.name, _))
+    new TableColumns(at, relation, struct, rows, isReadable)
   }
 
   /** Not of a table that was dropped before the query was planned. */
-  override protected def delivers: Boolean = catalog.contains(table.name)
+  override protected def delivers: Boolean = catalog.contains(table.name) && current.isReadable
 
   /** The query's schema with other columns of a table. */
   private def within(table: String, columns: StructType): StructType =
     StructType(schema.map(field => if (field.name == table) field.copy(dataType = columns) else field))
+
+  override protected def ofTable: (StructType, Array[Any]) = (current.struct, current.values)
 
   override protected def readOld(at: Int): Int = current.reader.tuple(buffer, at + 1, current.before)
 
@@ -72,7 +82,12 @@ private object TablesReader {
     * @param place
     *   of its column in the query's rows; -1: it is not needed
     */
-  final class TableColumns(val place: Int, relation: Relation, struct: StructType, val reader: RowReader) {
+  final class TableColumns(
+      val place: Int,
+      relation: Relation,
+      val struct: StructType,
+      val reader: RowReader,
+      val isReadable: Boolean) {
     val table: UTF8String = UTF8String.fromString(relation.name)
     val values, before = new Array[Any](struct.length)
     val row = ArrayRow(values)

@@ -10,17 +10,28 @@ import io.epochal.core.error.Conditions
 import io.epochal.kit.database.{PostgresColumn, PostgresType}
 import io.epochal.kit.source.journal.Frames
 
-/** Rows with the columns of the table. */
+/** Rows with the columns of the table.
+  *
+  * @param follows
+  *   whether a reload follows rows with another type: they are left out
+  */
 final private class TypedReader(
     frames: Frames,
     catalog: Seq[PostgresColumn],
     columns: StructType,
-    range: Option[CommitRange] = None)
+    range: Option[CommitRange] = None,
+    follows: Boolean = false)
     extends CdcReader(frames, columns, range) {
   private val before = new Array[Any](schema.length)
   private var reader: RowReader = _
+  private var isReadable = true
 
-  override protected def use(relation: Relation): Unit = reader = TypedReader.rowReader(relation, catalog, schema)
+  override protected def use(relation: Relation): Unit = {
+    isReadable = !follows || TypedReader.other(relation, catalog, schema).isEmpty
+    reader = TypedReader.rowReader(relation, catalog, schema, follows)
+  }
+
+  override protected def delivers: Boolean = isReadable
 
   override protected def readOld(at: Int): Int = reader.tuple(buffer, at + 1, before)
 
@@ -35,10 +46,28 @@ private object TypedReader {
 
   /** Stands for a column that is not read. */
   private val Unread = PostgresColumn("", -1, PostgresType("text", -1, "text"))
+
+  /** int2, int4, int8; float4, float8. */
+  private val Widening = Seq(Seq(21, 23, 20), Seq(700, 701))
   private val Texts = Set(RelationColumn.Text, RelationColumn.Varchar)
+
+  /** The column of a definition with another type than the query reads. */
+  def other(relation: Relation, catalog: Seq[PostgresColumn], schema: StructType): Option[String] =
+    other(relation, catalog.filter(column => schema.fieldNames.contains(column.name)))
+
+  /** @param readColumns
+    *   those that the query reads
+    */
+  def other(relation: Relation, readColumns: Seq[PostgresColumn]): Option[String] =
+    relation.columns.map(_.name).find { name =>
+      val (one, others) = (readColumns.filter(_.name == name), relation.columns.filter(_.name == name))
+      one.nonEmpty && !one.exists(column => others.forall(holds(column, _)))
+    }
 
   /** @param catalog
     *   the table's columns as they were when the query was planned
+    * @param follows
+    *   whether values of other types are left out
     * @param whole
     *   the schema to declare for given columns of the table
     */
@@ -46,17 +75,20 @@ private object TypedReader {
       relation: Relation,
       catalog: Seq[PostgresColumn],
       schema: StructType,
+      follows: Boolean,
       whole: StructType => StructType = identity): RowReader = {
-    val layout = relation.columns.map { column =>
-      catalog.find(one => one.name == column.name && isSame(one.kind.oid.toInt, column.typeOid)).getOrElse {
-        if (schema.fieldNames.contains(column.name))
-          throw Conditions.TableChanged("table" -> relation.name, "change" -> s"${column.name} has another type")
-        catalog.headOption.getOrElse(Unread).copy(name = column.name)
-      }
+    other(relation, catalog, schema).filterNot(_ => follows).foreach { name =>
+      throw Conditions.TableChanged("table" -> relation.name, "change" -> s"$name has another type")
     }
+    val layout = relation.columns.map(column =>
+      catalog.find(holds(_, column)).getOrElse(catalog.headOption.getOrElse(Unread).copy(name = "")))
     new RowReader(relation.name, layout, schema, whole)
   }
 
-  /** Whether values of both types are read in the same way. */
-  def isSame(one: Int, other: Int): Boolean = one == other || Texts(one) && Texts(other)
+  /** Whether a column has the values of another definition of it, as the server sends them. */
+  private def holds(column: PostgresColumn, other: RelationColumn): Boolean =
+    column.name == other.name && holds(column.kind.oid.toInt, other.typeOid)
+
+  private def holds(one: Int, other: Int): Boolean =
+    one == other || Texts(one) && Texts(other) || Widening.exists(types => types.dropWhile(_ != other).contains(one))
 }

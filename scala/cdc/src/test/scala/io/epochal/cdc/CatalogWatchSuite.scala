@@ -47,7 +47,7 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
       watch.open(connection, origin, ChangeState.Empty, tables)
       val names = pinned(
         watch.loggedColumns(connection, origin, found.all.find(_.facts.name == s"public.$table").get.facts.oid))
-      assert(watch.look(connection, origin, tables, Set.empty).isEmpty)
+      assert(watch.look(connection, origin, tables, Set.empty)(None)((_, _) => ()).isEmpty)
       names
     }
 
@@ -59,7 +59,7 @@ abstract class CatalogWatchSuite(kind: String, server: => Either[String, String]
       val watch =
         new CatalogWatch(options.copy(acceptChange = accepted), chosenOf(CdcTables.find(options), chosen), store)
       watch.open(connection, origin, ChangeState.Empty, tables)
-      pinned(watch.look(connection, origin, tables, Set.empty).map(_._2))
+      pinned(watch.look(connection, origin, tables, Set.empty)(None)((_, _) => ()).map(_._2))
     }
   }
 

@@ -2,7 +2,7 @@ package io.epochal.cdc
 
 import java.util.zip.CRC32C
 
-import org.apache.spark.sql.types.{StringType, StructType}
+import org.apache.spark.sql.types.{StringType, StructField, StructType}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.epochal.cdc.change.{ChangeState, CommittedTransaction, FrameBuilder, RowChange}
@@ -14,7 +14,7 @@ import io.epochal.cdc.value.TypeText
 import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.journal.{Frame, Slice}
 import io.epochal.kit.database.{PostgresColumn, PostgresType}
-import io.epochal.kit.record.SourceColumn
+import io.epochal.kit.record.{ReplicaKey, SourceColumn}
 import io.epochal.kit.source.journal.{Frames, JournalRows}
 
 /** Values that an update leaves alone and the server does not send, in the rows of a task. No server. */
@@ -110,10 +110,18 @@ final class UnsentValuesSuite extends AnyFunSuite {
     assert(several == Seq("""{"id":"2","note":"new"}""", one(3), "insert"))
   }
 
-  test("a row that comes alone, without the one of the earlier key, is refused") {
-    val error = intercept[EpochalException](
-      last(new TypedReader(new OneChange(RowChange.Insert, identity), columns, typed), typed))
-    assert(error.condition == Conditions.ValueNotSent)
+  test("a row that comes alone, without the one of the earlier key, is refused with its key and position") {
+    val marked = ReplicaKey.mark(typed, "public.orders", "1/1/shop/9", Seq("id"), hasImages = false)
+    val struct = StructType(marked.filterNot(_.name.startsWith("_")))
+    val several = StructType(StructField("public.orders", struct) +: marked.filter(_.name.startsWith("_")))
+    def change = new OneChange(RowChange.Insert, identity)
+    Seq[() => Any](
+      () => last(new TypedReader(change, columns, marked), marked),
+      () => last(new TablesReader(change, Map("public.orders" -> columns), several, follows = false), several)
+    ).foreach { read =>
+      val error = intercept[EpochalException](read())
+      assert(error.condition == Conditions.ValueNotSent && error.getMessage.contains("(id 2, commit 0/7)"))
+    }
   }
 
   test("a value that the query may take for sent is never NULL in its place") {

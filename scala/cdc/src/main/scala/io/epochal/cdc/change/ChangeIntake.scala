@@ -48,8 +48,12 @@ final private[cdc] class ChangeIntake(
   /** Keeps the changes of a table that is reloaded, from when it is set. */
   var recording = Option.empty[ChangeRecording]
 
-  /** Tables whose changes are only kept for a reload. */
-  var withheldTables = Set.empty[Int]
+  /** Tables whose changes after a position of the log are only kept for a reload. */
+  var withheldTables = Map.empty[Int, Long]
+
+  private def isWithheld(table: Int) = withheldTables.nonEmpty && withheldTables
+    .get(table)
+    .exists(since => current.exists(open => compareUnsigned(open.transaction.lsn, since) > 0))
 
   /** Messages that wait until one query has determined which of their changes the snapshot contains. */
   private val queue = mutable.ArrayBuffer.empty[Message]
@@ -245,13 +249,13 @@ final private[cdc] class ChangeIntake(
       .filterNot { table =>
         current.exists(open => snapshot.containsTruncate(table, open.transaction.lsn, open.transaction.xid))
       }
-      .filter(table => withheldTables(table.relation.oid) || rules.deliversTruncate(table.relation))
+      .filter(table => isWithheld(table.relation.oid) || rules.deliversTruncate(table.relation))
   }
 
   private def put(table: CapturedTable, change: RowChange, old: Option[OldTuple], row: Option[Bytes]): Unit =
     current.foreach { open =>
       recording.filter(_.table == table.relation.oid).foreach(_.add(open.transaction, change, table.relation, old, row))
-      if (withheldTables.nonEmpty && withheldTables(table.relation.oid)) ()
+      if (isWithheld(table.relation.oid)) ()
       else if (open.isStored) {
         (old.map(tuple => tuple.kind -> tuple.bytes) ++ row.map('N' -> _)).foreach { case (kind, bytes) =>
           open.crc.update(kind.toInt)

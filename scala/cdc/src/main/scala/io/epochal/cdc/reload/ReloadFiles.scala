@@ -10,6 +10,7 @@ import io.epochal.cdc.change.FrameReader.StoredChange
 import io.epochal.cdc.change.{ChangeState, CommittedTransaction, RowChange, ServerSnapshot}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
+import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.journal.FileStore
 
 /** The files of reloads, in a directory of the checkpoint:
@@ -22,11 +23,15 @@ import io.epochal.core.journal.FileStore
   *   - `<token>.<LSN>.ready` once both are finished, with the server's snapshot in which the rows were read. From then on they are
   *     what the transaction of the mark, at this position, delivers, however often the server sends it.
   */
-final private[reload] class ReloadFiles(store: FileStore) {
+final private[cdc] class ReloadFiles(store: FileStore) {
   import ReloadFiles._
 
-  /** The requests in the order of the log. */
-  def requests: Seq[ReloadRequest] =
+  @volatile private var pending = read()
+
+  /** The pending requests, in the order of the log. */
+  def requests: Seq[ReloadRequest] = pending
+
+  private def read() =
     store.names().sorted.filter(_.endsWith(Request)).flatMap(name => ReloadRequest.read(name.stripSuffix(Request)))
 
   /** Makes a request durable. The server may send it again.
@@ -34,9 +39,23 @@ final private[reload] class ReloadFiles(store: FileStore) {
     * @param again
     *   although it has failed
     */
-  def request(request: ReloadRequest, again: Boolean = false): Unit =
+  def request(request: ReloadRequest, again: Boolean = false): Unit = synchronized {
     if (!store.exists(request.name + Request) && (again || !store.exists(request.name + Refused)))
       write(request.name + Request, "")
+    pending = read()
+    Failpoints.reach(Failpoint.ReloadRequested)
+  }
+
+  /** Requests the rows of a table as they are now, unless a request of this purpose is pending that will read them. */
+  def require(request: ReloadRequest): Unit = synchronized {
+    val copies = store.names().filter(Ready.matches(_))
+    def isCopied(one: ReloadRequest) = copies.exists(_.startsWith(s"${one.name}-"))
+    // The journal has no part of such a copy: the log was not read since the request.
+    if (pending.contains(request) && isCopied(request) && request.lsn != 0)
+      remove(store.names().filter(_.startsWith(s"${request.name}-")))
+    else if (!pending.exists(one => one.table == request.table && one.purpose == request.purpose && !isCopied(one)))
+      this.request(request, again = true)
+  }
 
   /** Forgets a request that has failed. */
   def refuse(request: ReloadRequest): Unit = {
@@ -50,7 +69,10 @@ final private[reload] class ReloadFiles(store: FileStore) {
 
   def leave(table: Long): Unit = write(s"$table$Left", "")
 
-  def forget(request: ReloadRequest): Unit = store.delete(request.name + Request)
+  def forget(request: ReloadRequest): Unit = synchronized {
+    store.delete(request.name + Request)
+    pending = read()
+  }
 
   /** When each table was verified last, in milliseconds since 1970. */
   def verifiedTables: Map[Long, Long] = store

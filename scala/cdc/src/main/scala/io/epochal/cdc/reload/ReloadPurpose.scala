@@ -10,19 +10,28 @@ package io.epochal.cdc.reload
   *   whether the rows replace those of a replica; else they are compared with them
   * @param isSlow
   *   whether they are read at the rate of comparisons, and an error does not end the query
+  * @param isFollowing
+  *   whether the query has requested them, since it needs them
   */
 sealed abstract private[cdc] class ReloadPurpose(
     val name: String,
     val mark: String,
     val delivers: Boolean,
-    val isSlow: Boolean)
+    val isSlow: Boolean,
+    val isFollowing: Boolean)
 
 private[cdc] object ReloadPurpose {
-  case object Reload extends ReloadPurpose("", "", delivers = true, isSlow = false)
-  case object Verify extends ReloadPurpose("compare", "v", delivers = false, isSlow = true)
+  case object Reload extends ReloadPurpose("", "", delivers = true, isSlow = false, isFollowing = false)
+  case object Verify extends ReloadPurpose("compare", "v", delivers = false, isSlow = true, isFollowing = false)
 
   /** Verifies, and corrects what differs. */
-  case object Repair extends ReloadPurpose("repair", "r", delivers = true, isSlow = true)
+  case object Repair extends ReloadPurpose("repair", "r", delivers = true, isSlow = true, isFollowing = false)
 
-  val all: Seq[ReloadPurpose] = Seq(Reload, Verify, Repair)
+  /** Delivers what the log does not have, after a change of the table that the query follows. */
+  case object Follow extends ReloadPurpose("", "f", delivers = true, isSlow = false, isFollowing = true)
+
+  /** The same; until then the table's changes are withheld: it was added, or has columns of other types. */
+  case object Replace extends ReloadPurpose("", "w", delivers = true, isSlow = false, isFollowing = true)
+
+  val all: Seq[ReloadPurpose] = Seq(Reload, Verify, Repair, Follow, Replace)
 }

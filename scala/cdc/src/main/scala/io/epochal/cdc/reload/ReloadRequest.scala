@@ -6,7 +6,8 @@ import java.util.{Locale, UUID}
 /** A table whose rows are to be read again.
   *
   * @param lsn
-  *   of the transaction that requests it; of the last one before, if none does
+  *   of the transaction that requests it; of the last one before, if none does. If changes are withheld: of the last one whose changes
+  *   are not
   * @param table
   *   its OID
   */

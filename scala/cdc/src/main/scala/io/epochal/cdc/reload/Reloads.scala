@@ -10,8 +10,8 @@ import org.slf4j.LoggerFactory
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.slot.{CaptureServer, Signal}
+import io.epochal.core.error.{Conditions, EpochalException}
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
-import io.epochal.core.journal.FileStore
 import io.epochal.core.thread.DaemonThreads
 
 /** Reloads tables, or compares them with their replicas, while their changes are read. Requests are messages in the server's log;
@@ -37,7 +37,7 @@ import io.epochal.core.thread.DaemonThreads
 final private[cdc] class Reloads(
     server: CaptureServer,
     slot: String,
-    store: FileStore,
+    files: ReloadFiles,
     state: ChangeState,
     tables: ReloadableTables,
     comparisons: Option[ComparisonPlan],
@@ -45,8 +45,6 @@ final private[cdc] class Reloads(
     extends AutoCloseable {
   import Reloads._
 
-  private val files = new ReloadFiles(store)
-  @volatile private var requests = files.requests
   private var running = Option.empty[Copy]
 
   /** The last transactions of the run. */
@@ -54,6 +52,9 @@ final private[cdc] class Reloads(
 
   /** The copy whose mark was read, or is to be read again. */
   private var complete = files.clean(state)
+
+  /** The requests that it covers, as far as this run knows them. */
+  private var otherRequests = Seq.empty[ReloadRequest]
 
   /** Whether all its rows were passed. */
   private var isPassed = false
@@ -69,25 +70,17 @@ final private[cdc] class Reloads(
   private def hasPart(state: ChangeState) = complete.exists(one => state.last.exists(_.transaction.lsn == one.lsn))
 
   /** Pending requests. */
-  def left: Int = requests.size
+  def left: Int = files.requests.size
 
-  /** Whether some were requested before a position of the log. */
-  def isLeft(lsn: Long): Boolean = requests.exists(request => java.lang.Long.compareUnsigned(request.lsn, lsn) < 0)
+  /** Whether some were requested before a position of the log, or by this run. */
+  def isLeft(lsn: Long): Boolean = files.requests.exists(request =>
+    request.purpose.isFollowing || java.lang.Long.compareUnsigned(request.lsn, lsn) < 0)
 
-  /** Tables that earlier runs have left out. */
-  def leftTables: Set[Long] = files.leftTables
-
-  /** Notes tables that this run leaves out. */
-  def leave(left: Set[Long]): Unit = left.diff(files.leftTables).foreach(files.leave)
-
-  /** Prepares for a new stream. A copy begins again, unless the journal has a part of it.
-    *
-    * @param addedTables
-    *   whose rows are requested, and whose changes are withheld until then
-    */
-  def open(state: ChangeState, addedTables: Set[Long], intake: ChangeIntake): Unit = {
+  /** Prepares for a new stream. A copy begins again, unless the journal has a part of it. */
+  def open(state: ChangeState, intake: ChangeIntake): Unit = {
     close()
     isPassed = false
+    otherRequests = Nil
     complete = files.clean(state)
     isPassing = hasPart(state)
     def isWanted(request: ReloadRequest) =
@@ -100,20 +93,23 @@ final private[cdc] class Reloads(
       log.warn(s"${server.place}: the table with the OID ${request.table} is not captured or compared any more")
       files.forget(request)
     }
-    intake.withheldTables = addedTables.map(_.toInt)
-    val last = state.last.fold(0L)(_.transaction.lsn)
-    addedTables
-      .diff(files.requests.filter(_.purpose == ReloadPurpose.Reload).map(_.table).toSet)
-      .foreach(table => files.request(ReloadRequest(last, table), again = true))
-    requests = files.requests
-    openLsn = last
+    withhold(intake)
+    openLsn = state.last.fold(0L)(_.transaction.lsn)
     schedule()
+  }
+
+  /** Withholds the changes of tables that are to be replaced. */
+  def withhold(intake: ChangeIntake): Unit = {
+    val passedRequests = if (isPassed) otherRequests ++ complete.map(_.request) else Nil
+    val requests = files.requests.filter(_.purpose == ReloadPurpose.Replace).diff(passedRequests)
+    // Of several for a table, the first one counts.
+    intake.withheldTables = requests.reverseIterator.map(request => request.table.toInt -> request.lsn).toMap
   }
 
   /** Requests the comparisons that are due, and determines when the next one is. */
   private def schedule(): Unit =
     // A round ends before the next one, so that each table's turn comes.
-    for (ComparisonPlan(purpose, Some(interval), _) <- comparisons if !requests.exists(_.purpose.isSlow)) {
+    for (ComparisonPlan(purpose, Some(interval), _) <- comparisons if !files.requests.exists(_.purpose.isSlow)) {
       val now = System.currentTimeMillis()
       val times = files.verifiedTables
       // The first comparison comes an interval after the first start.
@@ -134,17 +130,17 @@ final private[cdc] class Reloads(
     */
   def step(intake: ChangeIntake, schedules: Boolean): Unit = {
     if (schedules && dueTime <= System.currentTimeMillis()) schedule()
-    if (requests.nonEmpty) begin(intake)
+    if (files.requests.nonEmpty) begin(intake)
   }
 
   private def begin(intake: ChangeIntake): Unit = running match {
-    case Some(copy) if copy.request.purpose.isSlow && requests.exists(!_.purpose.isSlow) => abandon(copy, intake)
+    case Some(copy) if copy.request.purpose.isSlow && files.requests.exists(!_.purpose.isSlow) => abandon(copy, intake)
     case Some(copy) => copy.failure.foreach(end(copy, intake, _))
     case None =>
       val isPaused = failedNanos.exists(System.nanoTime() - _ < PauseNanos)
       if (complete.isEmpty && !isPaused && intake.isBetweenTransactions) {
-        // A table that was added has no rows before its reload.
-        val request = requests.find(!_.purpose.isSlow).getOrElse(requests.head)
+        // A replica may wait for these rows.
+        val request = files.requests.minBy(_.purpose.isSlow)
         val copy = new Copy(request, recent.clone())
         intake.recording = Some(copy.recording)
         running = Some(copy)
@@ -164,10 +160,15 @@ final private[cdc] class Reloads(
       case _ if server.isTransient(error) => failedNanos = Some(System.nanoTime())
       case _: InterruptedException        => throw error
       case _ =>
-        files.refuse(copy.request)
-        if (!copy.request.purpose.isSlow) throw error
+        if (!copy.request.purpose.isFollowing && !isOutdated(error)) files.refuse(copy.request)
+        if (!copy.request.purpose.isSlow || isOutdated(error)) throw error
     }
-    requests = files.requests
+  }
+
+  /** Whether the next start reads the table as it is. */
+  private def isOutdated(error: Throwable) = error match {
+    case ours: EpochalException => ours.condition == Conditions.QueryOutdated
+    case _                      => false
   }
 
   /** Ends a copy, whose request stays. */
@@ -202,16 +203,15 @@ final private[cdc] class Reloads(
 
   private def request(oids: Seq[Long], lsn: Long, purpose: ReloadPurpose, again: Boolean = false): Unit = {
     val current = running.map(_.request).orElse(complete.map(_.request))
-    val waiting = requests.filterNot(current.contains).filter(_.purpose == purpose).map(_.table)
+    val waiting = files.requests.filterNot(current.contains).filter(_.purpose == purpose).map(_.table)
     oids.diff(waiting).foreach(table => files.request(ReloadRequest(lsn, table, purpose), again))
-    requests = files.requests
-    Failpoints.reach(Failpoint.ReloadRequested)
   }
 
   private def deliver(token: String, lsn: Long, intake: ChangeIntake)(begin: () => Unit)(
       pass: Iterator[FrameReader.StoredChange] => Unit): Unit = {
     for (copy <- running if copy.token == token && copy.failure.isEmpty) {
       complete = copy.finish(lsn)
+      otherRequests = copy.covers
       copy.failure.foreach(end(copy, intake, _))
       intake.recording = None
       running = None
@@ -221,8 +221,8 @@ final private[cdc] class Reloads(
       isPassing = true
       begin()
       files.read(copy)(pass)
-      if (copy.request.purpose.delivers) intake.withheldTables -= copy.request.table.toInt
       isPassed = true
+      withhold(intake)
     }
   }
 
@@ -232,14 +232,14 @@ final private[cdc] class Reloads(
   def settle(state: ChangeState): Unit = for (copy <- complete if state.contains(copy.lsn)) {
     if (isPassed) {
       Failpoints.reach(Failpoint.ReloadStored)
-      files.forget(copy.request)
+      (copy.request +: otherRequests).foreach(files.forget)
       if (comparisons.exists(_.interval.nonEmpty)) files.noteVerified(copy.request.table, System.currentTimeMillis())
     }
     files.remove(copy.token)
     complete = None
+    otherRequests = Nil
     isPassed = false
     isPassing = false
-    requests = files.requests
   }
 
   override def close(): Unit = {
@@ -254,6 +254,10 @@ final private[cdc] class Reloads(
     */
   final private class Copy(val request: ReloadRequest, earlier: RecentTransactions) extends AutoCloseable {
     val token: String = request.newToken()
+
+    /** The requests for the same rows before they are read. */
+    val covers: Seq[ReloadRequest] =
+      files.requests.filter(one => one.table == request.table && !one.purpose.isSlow && request.purpose.delivers)
     private val (rows, changes) = (files.spool(token, ReloadFiles.Rows), files.spool(token, ReloadFiles.Changes))
     @volatile private var result = Option.empty[Try[ServerSnapshot]]
 

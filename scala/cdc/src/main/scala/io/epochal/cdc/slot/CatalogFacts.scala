@@ -1,5 +1,6 @@
 package io.epochal.cdc.slot
 
+import java.lang.Long.parseUnsignedLong
 import java.sql.{Connection, SQLException}
 
 import scala.jdk.CollectionConverters._
@@ -28,6 +29,9 @@ final private[cdc] case class Fact(kind: String, subject: Long, id: String, name
   def file: String = value.takeWhile(_ != ' ')
 
   def isEmpty: Boolean = value.endsWith(" empty")
+
+  /** Of a column: whether its type may be, or contain, one that a user has created. */
+  def isOfUser: Boolean = kind == "column" && parseUnsignedLong(value.takeWhile(_ != ':')) >= CatalogFacts.FirstOfUsers
 
   /** Of a partition: whether it was created as one, so that it had no rows before. */
   def isCreated: Boolean = mark.endsWith(" created")
@@ -84,6 +88,9 @@ final private[cdc] case class CatalogFacts(since: Long, all: Seq[Fact]) {
 private[cdc] object CatalogFacts {
   private val mapper = new ObjectMapper
   private val InsufficientPrivilege = "42501"
+
+  /** Lower OIDs are of objects that the server has from the start. */
+  private[slot] val FirstOfUsers = 16384L
 
   def read(bytes: Array[Byte]): CatalogFacts = {
     val fields = mapper.readTree(bytes)

@@ -10,18 +10,23 @@ private object BooleanReader extends ValueReader {
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any = bytes(offset) == 't'
 }
 
+/** Integers and floating-point numbers are also read from narrower ones: rows from before ALTER TABLE widened their column. */
 private object ShortReader extends ValueReader {
   override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = ByteConverter.int2(bytes, offset)
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any = Numbers.whole(bytes, offset, length).toShort
 }
 
 private object IntReader extends ValueReader {
-  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = ByteConverter.int4(bytes, offset)
+  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any =
+    if (length == 4) ByteConverter.int4(bytes, offset) else ByteConverter.int2(bytes, offset).toInt
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any = Numbers.whole(bytes, offset, length).toInt
 }
 
 private object LongReader extends ValueReader {
-  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = ByteConverter.int8(bytes, offset)
+  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any =
+    if (length == 8) ByteConverter.int8(bytes, offset)
+    else if (length == 4) ByteConverter.int4(bytes, offset).toLong
+    else ByteConverter.int2(bytes, offset).toLong
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any = Numbers.whole(bytes, offset, length)
 }
 
@@ -33,7 +38,8 @@ private object FloatReader extends ValueReader {
 }
 
 private object DoubleReader extends ValueReader {
-  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any = ByteConverter.float8(bytes, offset)
+  override def binary(bytes: Array[Byte], offset: Int, length: Int): Any =
+    if (length == 8) ByteConverter.float8(bytes, offset) else ByteConverter.float4(bytes, offset).toDouble
   override def text(bytes: Array[Byte], offset: Int, length: Int): Any =
     java.lang.Double.parseDouble(new String(bytes, offset, length, ISO_8859_1))
 }

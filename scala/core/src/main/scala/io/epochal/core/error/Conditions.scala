@@ -154,6 +154,7 @@ object Conditions {
   val ServerChanged: Condition = Condition("SERVER_CHANGED")
   val TableTruncated: Condition = Condition("TABLE_TRUNCATED")
   val TableChanged: Condition = Condition("TABLE_CHANGED")
+  val QueryOutdated: Condition = Condition("QUERY_OUTDATED")
   val CaptureChanged: Condition = Condition("CAPTURE_CHANGED")
   val TablesChanged: Condition = Condition("TABLES_CHANGED")
   val ValueNotSent: Condition = Condition("VALUE_NOT_SENT")
