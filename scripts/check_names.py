@@ -33,7 +33,7 @@ BASELINE = {
     "epochal.tools": 63,
     "ingest": 1,
     "inspect": 0,
-    "jdbc": 55,
+    "jdbc": 50,
     "kit": 146,
     "random": 0,
     "rest": 12,

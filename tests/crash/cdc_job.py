@@ -53,7 +53,7 @@ def replica(spark: SparkSession, settings: dict[str, Any], table: str) -> Stream
     )
 
 
-def replicas(spark: SparkSession, settings: dict[str, Any]) -> StreamingQuery:
+def replicas(spark: SparkSession, settings: dict[str, Any]) -> epochal.Replication:
     return epochal.replicate(
         spark,
         settings["url"],
@@ -81,6 +81,7 @@ def main() -> None:
     }
     spark = epochal.configure(SparkSession.builder.config(map=QUICK | conf)).getOrCreate()
     threading.Thread(target=end_with_the_test, daemon=True).start()
+    queries: list[Any]
     if settings.get("together"):
         queries = [replicas(spark, settings)]
     else:

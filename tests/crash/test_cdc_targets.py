@@ -1,7 +1,7 @@
 """Replicas in other databases of a PostgreSQL table, or of several by one query, that change all the time; the driver
 is killed with SIGKILL at steps of the sink and at random moments. Afterwards the rows are equal. Several are reloaded
-and compared again and again meanwhile: a reader sees only states that the source had, and no comparison finds a
-difference.
+and compared again and again meanwhile, and their columns are altered: a reader sees only states that the source had,
+and no comparison finds a difference.
 
 ``EPOCHAL_CRASH=full`` kills it 20 times for each database, otherwise twice; ``EPOCHAL_CDC_KILLS`` sets the number.
 """
@@ -94,6 +94,30 @@ def move(database: Postgres, draw: random.Random) -> None:
     )
 
 
+class Columns:
+    """Adds, retypes and drops columns of tables, which have values in all rows."""
+
+    def __init__(self, database: Postgres, draw: random.Random, tables: list[str]) -> None:
+        self._database, self._draw = database, draw
+        self.of: dict[str, list[str]] = {table: [] for table in tables}
+        self.count = 0
+
+    def alter(self) -> None:
+        table = self._draw.choice(list(self.of))
+        columns = self.of[table]
+        self.count += 1
+        kind = self._draw.randrange(4) if columns else 0
+        # Until it is reloaded, a table with another type is of an earlier moment than the others.
+        if kind == 1 and table not in MOVED:
+            change = f"ALTER COLUMN {self._draw.choice(columns)} TYPE BIGINT"
+        elif kind == 2:
+            change = f"DROP COLUMN {columns.pop(self._draw.randrange(len(columns)))}"
+        else:
+            columns.append(f"c{self.count}")
+            change = f"ADD COLUMN c{self.count} INT NOT NULL DEFAULT {self.count}"
+        self._database.execute(f"ALTER TABLE {table} {change}")
+
+
 def request(database: Postgres, draw: random.Random, tables: list[str]) -> None:
     """Requests a reload or a comparison of a table."""
     table = f"{database.schema}.{draw.choice(tables)}"
@@ -127,7 +151,12 @@ def test_replicas_by_one_query_are_equal_after_kills(kind: str, tmp_path: Path) 
     copy_with_kills(kind, ["accounts", "history", "here", "there"], tmp_path)
 
 
-def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
+@pytest.mark.parametrize("kind", ["postgres", "sqlite", "mariadb", "mysql"])
+def test_replicas_that_follow_their_tables_are_equal_after_kills(kind: str, tmp_path: Path) -> None:
+    copy_with_kills(kind, ["accounts", "history", "here", "there"], tmp_path, alters=True)
+
+
+def copy_with_kills(kind: str, tables: list[str], directory: Path, *, alters: bool = False) -> None:
     print(f"\nEPOCHAL_KILL_SEED={SEED}")
     draw = random.Random(SEED)
     drivers = ":".join(str(jar) for jar in sorted((ROOT / "build" / "drivers").glob("m*-*.jar")))
@@ -142,6 +171,8 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
             )
         mover = Thread(lambda: move(database, draw), 0.03)
         requests = Thread(lambda: request(database, draw, tables) if together else None, 2)
+        columns_of = Columns(database, draw, tables)
+        ddl: Thread | None = None
         seen: set[str] = set()
         found: set[str] = set()
         writer = Writer(database, draw, ACCOUNTS, pause=0.02)
@@ -153,12 +184,16 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
                 assert "accounts_replica" in str(error), error  # noqa: PT017 - the table is yet to be created
                 return False
 
-        def read() -> None:
-            seen.update(place.rows(SUM))
+        def results(sql: str) -> list[str]:
             try:
-                found.update(place.rows(FOUND))
+                return place.rows(sql)
             except Exception as error:
                 assert "epochal_ledger_verification" in str(error), error  # noqa: PT017 - it is yet to be created
+                return []
+
+        def read() -> None:
+            seen.update(place.rows(SUM))
+            found.update(results(FOUND))
 
         def copy(jvm: str, until_done: Callable[[Program], object]) -> None:
             program = job(database, directory, jvm, tables=tables, target=place.url, drivers=drivers, together=together)
@@ -188,6 +223,7 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
             copy("", arrive(LAST - 2, LAST - 1))
             writer.keeps_documents = True
             reader = Thread(lambda: read() if together else None, 0.05)
+            ddl = Thread(columns_of.alter, 3) if alters else None
             for kill in range(KILLS):
                 if kill % 3 == 1:
                     copy("", at_random)
@@ -201,6 +237,8 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
             writer.stop()
             mover.stop()
             requests.stop()
+            if ddl:
+                ddl.stop()
 
         def arrive_and_compare(program: Program) -> None:
             arrive(LAST)(program)
@@ -208,12 +246,12 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
                 verify = f"SELECT pg_logical_emit_message(true, 'epochal', 'verify slot {database.schema}')"
                 database.execute(verify)
                 equal = f"{FOUND} WHERE found LIKE '%equal, 0 different, 0 missing, 0 extra'"
-                until(lambda: runs(program) and len(place.rows(equal)) == len(tables), "the comparisons", 60)
+                until(lambda: runs(program) and len(results(equal)) == len(tables), "the comparisons", 60)
 
         copy("", arrive_and_compare)
         reader.stop()
         for table in tables:
-            columns = COLUMNS.get(table, "id, amount")
+            columns = ", ".join([COLUMNS.get(table, "id, amount"), *columns_of.of[table]])
             rows = ["\t".join(map(str, row)) for row in database.query(f"SELECT {columns} FROM {table} ORDER BY id")]
             copied = place.rows(f"SELECT {columns} FROM {table}_replica ORDER BY id")
             assert len(rows) > 100
@@ -223,5 +261,5 @@ def copy_with_kills(kind: str, tables: list[str], directory: Path) -> None:
         assert seen == ({"60000"} if together else set())
         compared = {text for text in found if not text.startswith("not compared: ")}
         assert [text for text in compared if ", 0 different, 0 missing, 0 extra" not in text] == []
-        print(f"{len(compared)} results of comparisons: equal")
+        print(f"{len(compared)} results of comparisons: equal; {columns_of.count} changes of columns")
         database.drop_slot(database.schema if together else f"{database.schema}_accounts")

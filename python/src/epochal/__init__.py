@@ -24,6 +24,7 @@ from epochal import _errors, _hooks, cdc, errors, ingest, jdbc, read, rest, writ
 from epochal._errors import *
 from epochal._lazy import attributes
 from epochal._replicate import replicate
+from epochal._replication import Replication
 from epochal._session import check_version, configure, jar_path
 from epochal._values.http import Budget, Http, Limits, Proxy, Retry, Tls
 from epochal._values.secret import Secret
@@ -46,6 +47,7 @@ __all__ = [
     "LedgerRow",
     "Limits",
     "Proxy",
+    "Replication",
     "Retry",
     "Secret",
     "Tls",

@@ -12,7 +12,7 @@ from epochal._values.value import Value, of, option
 
 OnTruncate = Literal["fail", "emit", "ignore"]
 RowShape = Literal["json", "typed"]
-OnSchemaChange = Literal["fail", "adopt"]
+OnSchemaChange = Literal["fail", "adopt", "follow"]
 
 
 class Slot(Value):

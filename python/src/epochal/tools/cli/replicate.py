@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from epochal import _replicate
 from epochal._declarations import Form
-from epochal._values.cdc import Slot, Verify
+from epochal._values.cdc import OnSchemaChange, Slot, Verify
 from epochal._values.kind import TEXT
 from epochal._values.secret import Secret
 from epochal._values.value import Option
@@ -21,7 +21,13 @@ from epochal.tools.watch.watching import watch
 _ARGUMENTS = Form(
     "epochal-cdc",
     "epochal replicate",
-    plain={"--slot": Option("slot", TEXT), "--verify-every": Option("verifyInterval", TEXT), **shared.LOGIN},
+    plain={
+        "--slot": Option("slot", TEXT),
+        "--on-schema-change": Option("onSchemaChange", TEXT),
+        "--accept-change": Option("acceptChange", TEXT),
+        "--verify-every": Option("verifyInterval", TEXT),
+        **shared.LOGIN,
+    },
 )
 
 
@@ -38,6 +44,13 @@ def add(commands: Any) -> None:
     parser.add_argument("--slot", help="replication slot (default: one named after the tables and the checkpoint)")
     parser.add_argument("--checkpoint", help="directory of the query's state (default, for a file: TARGET.checkpoint)")
     parser.add_argument("--verify-every", metavar="TIME", help="time between comparisons of a table with its replica")
+    parser.add_argument(
+        "--on-schema-change",
+        choices=get_args(OnSchemaChange),
+        default="follow",
+        help="what to do after columns have changed (default: follow)",
+    )
+    parser.add_argument("--accept-change", metavar="TOKEN", help="accept a change: the value in the hint of its error")
     parser.add_argument("--once", action="store_true", help="end when everything committed before the start is stored")
     shared.login_arguments(parser)
     parser.add_argument("--target-user", help="user of the target")
@@ -70,7 +83,8 @@ def run(options: argparse.Namespace) -> int:
         password=shared.password(options),
         target_user=options.target_user,
         target_password=Secret.env(options.target_password_env) if options.target_password_env else None,
-        slot=Slot(options.slot) if options.slot else None,
+        slot=Slot(options.slot, accept_change=options.accept_change),
+        on_schema_change=options.on_schema_change,
         verify=Verify(every=options.verify_every),
         checkpoint=options.checkpoint or file.with_name(f"{file.name}.checkpoint"),
         trigger="availableNow" if options.once else None,

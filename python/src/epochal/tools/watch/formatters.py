@@ -8,8 +8,12 @@ from epochal.tools.watch import words
 from epochal.tools.watch.state import Query, WatchedQuery
 from epochal.tools.watch.views import running_shell
 
-#: Modules of the class, for classic and Connect sessions. They are registered by name, without importing them.
-_CLASSES = ("pyspark.sql.streaming.query", "pyspark.sql.connect.streaming.query")
+#: The classes, for classic and Connect sessions. They are registered by name, without importing them.
+_CLASSES = (
+    ("pyspark.sql.streaming.query", "StreamingQuery"),
+    ("pyspark.sql.connect.streaming.query", "StreamingQuery"),
+    ("epochal._replication", "Replication"),
+)
 
 
 def install() -> None:
@@ -17,11 +21,11 @@ def install() -> None:
     formatter = getattr(running_shell(), "display_formatter", None)
     if formatter is None:
         return
-    for module in _CLASSES:
+    for module, name in _CLASSES:
         for kind, show in (("text/html", as_html), ("text/plain", _as_text)):
             printers = formatter.formatters[kind]
-            if (module, "StreamingQuery") not in printers.deferred_printers:
-                printers.for_type_by_name(module, "StreamingQuery", show)
+            if (module, name) not in printers.deferred_printers:
+                printers.for_type_by_name(module, name, show)
 
 
 def as_html(query: Query) -> str | None:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from epochal._replication import Replication
+
     #: One query, several, a session (its active queries), or None (those of the active session).
-    Given = StreamingQuery | Iterable[StreamingQuery] | SparkSession | None
+    Given = StreamingQuery | Replication | Iterable[StreamingQuery | Replication] | SparkSession | None
 
 #: Maximum seconds between two checks whether a query has ended.
 _MAX_NOTICE = 0.5
