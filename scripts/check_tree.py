@@ -22,7 +22,7 @@ BUDGETS = {
     "random": 346,
     "rest": 9028,
     "ingest": 2469,
-    "cdc": 6172,
+    "cdc": 6177,
     "jdbc": 8522,
     "inspect": 424,
     "app": 65,

@@ -33,12 +33,14 @@ private object ProgramTable {
 /** A random program: transactions of several sessions, which overlap, with savepoints and rollbacks. A statement that fails, or waits
   * for another session, is undone.
   */
-final private class RandomProgram(random: Random, url: => String, tables: Seq[ProgramTable]) extends AutoCloseable {
+final private class RandomProgram(random: Random, url: => String, tables: Seq[ProgramTable], altersAll: Boolean)
+    extends AutoCloseable {
   import RandomProgram._
 
   private val sessions = Array.fill(Sessions)(Option.empty[Session])
   private val done = mutable.ArrayBuffer.empty[String]
   private var added = 0
+  private val addedTexts = mutable.Set.empty[Int]
 
   /** The statements so far. */
   def trace: Seq[String] = done.toSeq
@@ -86,12 +88,28 @@ final private class RandomProgram(random: Random, url: => String, tables: Seq[Pr
     end(session, if (random.nextInt(4) == 0) "ROLLBACK" else "COMMIT")
   }
 
-  /** Adds a column; nothing, if a transaction has the table. */
+  /** Adds a column, or alters one that was added; nothing, if a transaction has the table. */
   def alter(): Unit = {
     val table = random.shuffle(tables).head
     if (random.nextBoolean()) sessions.flatten.foreach(end(_, "COMMIT"))
-    if (alone(s"ALTER TABLE ${table.name} ADD COLUMN added${added + 1} ${if (random.nextBoolean()) "text" else "int"}"))
-      added += 1
+    def alter(change: String) = alone(s"ALTER TABLE ${table.name} $change")
+    if (altersAll && added > 0 && random.nextBoolean()) {
+      val number = 1 + random.nextInt(added)
+      val column = s"added$number"
+      random.nextInt(4) match {
+        case 0                        => alter(s"DROP COLUMN $column"): Unit
+        case 1 if !addedTexts(number) => alter(s"ALTER COLUMN $column TYPE bigint"): Unit
+        case 2 if !addedTexts(number) => alter(s"ALTER COLUMN $column TYPE int USING $column % 5"): Unit
+        case _                        => alter(s"ALTER COLUMN $column DROP NOT NULL"): Unit
+      }
+    } else {
+      val isText = random.nextBoolean()
+      val value = if (altersAll && random.nextBoolean()) " NOT NULL DEFAULT 7" else ""
+      if (alter(s"ADD COLUMN added${added + 1} ${if (isText) "text" else "int"}$value")) {
+        added += 1
+        if (isText) addedTexts += added
+      }
+    }
   }
 
   /** Ends all transactions. */

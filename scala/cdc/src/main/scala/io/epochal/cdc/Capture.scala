@@ -67,7 +67,7 @@ final private[cdc] class Capture(
   @volatile private var isIdle = false
   @volatile private var confirmedLsn = lastLsn
 
-  /** The error for a change of the tables or of the server's catalog that the log does not show, and a position in the log after it. */
+  /** The error for a change that the log does not show, and a position in the log after it. */
   @volatile private var refusal = Option.empty[(Long, EpochalException)]
 
   /** Everything before it is durable; 0 before the snapshot is complete. */
@@ -303,8 +303,8 @@ final private[cdc] class Capture(
   }
 
   /** Where a batch from a row on can end. Rows whose transaction began in another segment wait for no end that cannot come. */
-  def deliverableUntil(start: Long): Long =
-    waitingChanges.deliverableUntil(start, isFull || wholeRow == 0 && failure.nonEmpty && !reloads.isPassing)
+  def deliverableUntil(start: Long): Long = waitingChanges
+    .deliverableUntil(start, isFull, !reloads.isPassing && failure.exists(_.condition != Conditions.QueryOutdated))
 
   /** Whether it waits until rows are delivered. */
   def isFull: Boolean = !reloads.isPassing && journal.bytesFrom(deliveredRow) >= options.maxJournalBytes

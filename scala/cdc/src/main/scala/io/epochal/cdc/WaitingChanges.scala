@@ -14,11 +14,11 @@ import io.epochal.kit.source.journal.JournalFrames
   * @param firstRow
   *   of this run
   * @param wholeRow
-  *   the row after the last whole transaction before
+  *   the row after the last whole transaction before; None: it is not known
   * @param committedAt
   *   reads the time of an earlier row from the journal; None: it is gone
   */
-final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committedAt: Long => Option[Long]) {
+final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Option[Long], committedAt: Long => Option[Long]) {
 
   /** For each frame of this run the row after it, and the time of its first transaction. */
   private val frames = mutable.Queue.empty[(Long, Long)]
@@ -35,11 +35,16 @@ final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committe
 
   /** The row after the last one, and after the last whole transaction. */
   private var until = firstRow
-  @volatile private var wholeUntil = wholeRow
+  @volatile private var wholeUntil = wholeRow.getOrElse(0L)
 
-  /** Where a batch from a row on can end: with a whole transaction, or anywhere in one that fills the journal. */
-  def deliverableUntil(start: Long, isFull: Boolean): Long = synchronized {
-    if (wholeUntil > start || !isFull) wholeUntil else until
+  /** Whether it is known where the last whole transaction ends. */
+  private def isKnown = wholeRow.nonEmpty || wholeUntil > 0
+
+  /** Where a batch from a row on can end: with a whole transaction; or anywhere in one that fills the journal, or whose end cannot come
+    * while it is not known where it begins.
+    */
+  def deliverableUntil(start: Long, isFull: Boolean, hasEnded: Boolean): Long = synchronized {
+    if (wholeUntil > start || !(isFull || hasEnded && !isKnown)) wholeUntil else until
   }
 
   /** Ends the batch before a reload, unless the journal already has a part of the reload. */
@@ -109,7 +114,11 @@ final private[cdc] class WaitingChanges(firstRow: Long, wholeRow: Long, committe
 private[cdc] object WaitingChanges {
 
   /** Those of a run that has taken over a journal. */
-  def of(journal: AcknowledgedJournal, store: FileStore, options: CdcOptions, wholeRow: Long): WaitingChanges = {
+  def of(
+      journal: AcknowledgedJournal,
+      store: FileStore,
+      options: CdcOptions,
+      wholeRow: Option[Long]): WaitingChanges = {
     def committedAt(row: Long) = Try {
       val slices = journal.plan(row, row + 1).slices.iterator
       Using.resource(new JournalFrames(slices, store, options.source, options.lost)) { frames =>

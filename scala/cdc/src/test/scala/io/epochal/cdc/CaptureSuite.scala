@@ -102,7 +102,7 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     val readRows = mutable.Buffer.empty[Long]
     val waiting = new WaitingChanges(
       10,
-      wholeRow = 10,
+      wholeRow = Some(10),
       row => {
         readRows += row
         Option.when(row > 2)(row * 100)
@@ -117,11 +117,11 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
 
   test("a batch can end with the last whole transaction, wherever frames end") {
     def ends(wholeRow: Long)(frames: Seq[FrameReader.Part]*): Seq[Long] = {
-      val waiting = new WaitingChanges(10, wholeRow, _ => None)
+      val waiting = new WaitingChanges(10, Some(wholeRow), _ => None)
       val rows = frames.scanLeft(10L)(_ + _.map(_.rows).sum).tail
-      waiting.deliverableUntil(0, isFull = false) +: frames.zip(rows).map { case (parts, until) =>
+      waiting.deliverableUntil(0, isFull = false, hasEnded = false) +: frames.zip(rows).map { case (parts, until) =>
         waiting.add(until, parts)
-        waiting.deliverableUntil(0, isFull = false)
+        waiting.deliverableUntil(0, isFull = false, hasEnded = false)
       }
     }
     val begin = part(2, 3, isComplete = false)
@@ -133,16 +133,24 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     assert(ends(7)(Seq(begin)) == Seq(7, 10))
     // Of a snapshot each row counts alone.
     assert(ends(10)(Seq(part(0, 3, isComplete = false)), Seq(begin)) == Seq(10, 13, 13))
-    val waiting = new WaitingChanges(10, wholeRow = 7, _ => None)
+    val waiting = new WaitingChanges(10, wholeRow = Some(7), _ => None)
     waiting.add(14, Seq(middle))
-    assert(waiting.deliverableUntil(6, isFull = true) == 7 && waiting.deliverableUntil(7, isFull = true) == 14)
+    assert(Seq(6L, 7L).map(waiting.deliverableUntil(_, isFull = true, hasEnded = false)) == Seq(7, 14))
+    assert(waiting.deliverableUntil(7, isFull = false, hasEnded = true) == 7)
     waiting.end()
-    assert(waiting.deliverableUntil(7, isFull = false) == 14)
+    assert(waiting.deliverableUntil(7, isFull = false, hasEnded = false) == 14)
+    // It began in a segment that is gone: after an error its rows are delivered as they are, until another one has ended.
+    val unknown = new WaitingChanges(10, wholeRow = None, _ => None)
+    def deliverable(hasEnded: Boolean) = unknown.deliverableUntil(5, isFull = false, hasEnded)
+    unknown.add(14, Seq(middle))
+    assert((deliverable(hasEnded = false), deliverable(hasEnded = true)) == (0L, 14L))
+    unknown.add(20, Seq(part(2, 1, first = 7), part(3, 5, isComplete = false)))
+    assert((deliverable(hasEnded = false), deliverable(hasEnded = true)) == (15L, 15L))
   }
 
   test("a comparison is a batch of its own, whatever its frames have beside it") {
     def waiting(frames: Seq[FrameReader.Part]*): WaitingChanges = {
-      val waiting = new WaitingChanges(10, wholeRow = 10, _ => None)
+      val waiting = new WaitingChanges(10, wholeRow = Some(10), _ => None)
       frames.foldLeft(10L) { (from, parts) =>
         val until = from + parts.map(_.rows).sum
         waiting.add(until, parts)
@@ -162,7 +170,7 @@ final class CaptureSuite extends ServerSuite("PostgreSQL", PostgresServer.url) w
     val open = waiting(Seq(part(1, 2), compared(5, isComplete = false)))
     assert(batches(open) == Seq(10L, 12L, 17L).map(_ => (Long.MaxValue, 0L)))
     open.end()
-    assert(batches(open) == alone && open.deliverableUntil(12, isFull = false) == 17)
+    assert(batches(open) == alone && open.deliverableUntil(12, isFull = false, hasEnded = false) == 17)
     assert(batches(waiting(Seq(part(1, 2), compared(5, isComplete = false)), Seq(part(3, 3)))) == alone)
     // After a restart only the end of a comparison is known.
     assert(batches(waiting(Seq(compared(5, first = 3), part(3, 1)))) == Seq.fill(3)((Long.MaxValue, 0L)))

@@ -76,14 +76,14 @@ private[cdc] object ChangeState {
 
   val Empty: ChangeState = ChangeState(None, Map.empty, Map.empty)
 
-  /** The state after the rows of a journal, and where its last whole transaction ends; 0: not known.
+  /** The state after the rows of a journal, and where its last whole transaction ends; None: it is not known.
     *
     * @param place
     *   of the journal, for the error
     * @throws JournalDamage
     *   if another release wrote it
     */
-  def of(journal: AcknowledgedJournal, place: String): (ChangeState, Long) = {
+  def of(journal: AcknowledgedJournal, place: String): (ChangeState, Option[Long]) = {
     var last = Empty
     var openRows = Option(0L)
     try
@@ -102,7 +102,7 @@ private[cdc] object ChangeState {
         last = last.after(frame)
       }
     catch { case e: IllegalArgumentException => throw new JournalDamage(place, e.getMessage) }
-    (last, openRows.fold(0L)(journal.until - _))
+    (last, openRows.map(journal.until - _))
   }
 
   /** @throws IllegalArgumentException
