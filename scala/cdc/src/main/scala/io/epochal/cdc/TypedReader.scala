@@ -59,10 +59,10 @@ private object TypedReader {
     *   those that the query reads
     */
   def other(relation: Relation, readColumns: Seq[PostgresColumn]): Option[String] =
-    relation.columns.map(_.name).find { name =>
-      val (one, others) = (readColumns.filter(_.name == name), relation.columns.filter(_.name == name))
-      one.nonEmpty && !one.exists(column => others.forall(holds(column, _)))
-    }
+    relation.columns
+      .filter(column => readColumns.exists(_.name == column.name))
+      .find(column => !readColumns.exists(holds(_, column)))
+      .map(_.name)
 
   /** @param catalog
     *   the table's columns as they were when the query was planned
