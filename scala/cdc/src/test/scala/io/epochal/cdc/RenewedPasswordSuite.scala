@@ -1,7 +1,5 @@
 package io.epochal.cdc
 
-import java.nio.file.Files
-
 import scala.util.Using
 
 import io.epochal.jdbc.{PostgresServer, TestServer}
@@ -14,11 +12,7 @@ final class RenewedPasswordSuite extends CdcQueries {
       withTempDir { dir =>
         val file = dir.toPath.resolve("password")
         node.requirePassword("capture")
-        def renew(password: String): Unit = {
-          node.run(s"ALTER ROLE capture PASSWORD '$password'")
-          Files.writeString(file, s"$password\n")
-          node.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'capture'")
-        }
+        def renew(password: String): Unit = node.renewPassword("capture", file, password)
         renew("first")
         node.run(
           "ALTER ROLE capture REPLICATION",

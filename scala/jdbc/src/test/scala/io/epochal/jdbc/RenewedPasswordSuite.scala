@@ -1,6 +1,6 @@
 package io.epochal.jdbc
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import java.sql.Connection
 
 import scala.concurrent.duration.DurationInt
@@ -43,11 +43,11 @@ final class RenewedPasswordSuite extends QuerySuite {
         val query = start()
         rows.addData(1, 2)
         query.processAllAvailable()
-        renew(node, password, "second")
+        node.renewPassword("loader", password, "second")
         rows.addData(3, 4)
         query.processAllAvailable()
         query.stop()
-        renew(node, password, "third")
+        node.renewPassword("loader", password, "third")
         val again = start()
         rows.addData(5, 6)
         again.processAllAvailable()
@@ -70,7 +70,7 @@ final class RenewedPasswordSuite extends QuerySuite {
       val thread = new Thread(() => login = Some(Try(new LoginDataSource(settings, None, Map.empty).getConnection)))
       thread.start()
       eventually(timeout(30.seconds))(assert(thread.getState == Thread.State.TIMED_WAITING, login))
-      Files.writeString(password, "second\n")
+      PostgresNode.replacePassword(password, "second")
       thread.join()
       login.get.get.close()
     }
@@ -82,15 +82,8 @@ final class RenewedPasswordSuite extends QuerySuite {
       withTempDir { directory =>
         val password = directory.toPath.resolve("password")
         node.requirePassword("loader")
-        renew(node, password, "first")
+        node.renewPassword("loader", password, "first")
         body(node, password)
       }
     }
-
-  /** Ends the sessions of the old password, too. */
-  private def renew(node: PostgresNode, file: Path, password: String): Unit = {
-    node.run(s"ALTER ROLE loader PASSWORD '$password'")
-    Files.writeString(file, s"$password\n")
-    node.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'loader'")
-  }
 }

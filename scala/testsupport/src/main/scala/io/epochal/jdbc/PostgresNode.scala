@@ -1,7 +1,7 @@
 package io.epochal.jdbc
 
 import java.io.File
-import java.nio.file.Path
+import java.nio.file.{Files, Path, StandardCopyOption}
 import java.sql.DriverManager
 import java.util.concurrent.TimeUnit
 
@@ -83,10 +83,23 @@ final class PostgresNode private (bin: Path, settings: Seq[String]) extends Auto
     "SELECT pg_reload_conf()"
   )
 
+  /** Changes the password of a role, replaces the file that holds it, and ends the sessions of the old one. */
+  def renewPassword(role: String, file: Path, password: String): Unit = {
+    run(s"ALTER ROLE $role PASSWORD '$password'")
+    replacePassword(file, password)
+    run(s"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '$role'")
+  }
+
   override def close(): Unit = TestServer.stop(process, home)
 }
 
 object PostgresNode {
+
+  /** At once, so that nobody reads an empty file. */
+  def replacePassword(file: Path, password: String): Unit = {
+    val written = Files.writeString(file.resolveSibling(s"${file.getFileName}.new"), s"$password\n")
+    Files.move(written, file, StandardCopyOption.ATOMIC_MOVE): Unit
+  }
 
   private val Common = Seq(
     "listen_addresses=127.0.0.1",
