@@ -93,14 +93,17 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
   /** How the last epoch's rows were loaded. */
   @volatile private var loadedBy = Map.empty[String, String]
 
-  /** The results of comparisons: of the epoch that is written, and of the last one. */
+  /** The results of comparisons: of the epoch that is written, and of the last one, with those of earlier chunks of the tables. */
   @volatile private var verifications, lastVerifications = Seq.empty[(BoundTable, Verification)]
+
+  /** The number of rows that the last epoch found to differ. */
+  @volatile private var differingRows = 0L
 
   override def describe(shipment: Shipment, tasks: Int): Map[String, String] =
     (if (several.nonEmpty) super.describe(shipment, tasks) else Transports.describe(database, shipment, tasks)) ++
-      loadedBy ++ Verification.metrics(lastVerifications.map { case (table, result) =>
-        table.table.name.toString -> result
-      })
+      loadedBy ++ Verification.metrics(
+        lastVerifications.map { case (table, result) => table.table.name.toString -> result },
+        differingRows)
 
   override def attempt[A](step: String)(body: SinkTransaction => A): A =
     database.attempt(step, Option.unless(run.once)(run.writer), diagnose)(transaction =>
@@ -113,9 +116,10 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
   }
 
   override def committed(shipment: Shipment, outcome: EpochOutcome): Unit = {
-    lastVerifications = verifications
+    differingRows = verifications.map(_._2.differing).sum
+    val (replacements, comparisons) = verifications.partition(_._2.isReplaced)
     verifications = Nil
-    recordVerifications(lastVerifications.filterNot(_._2.isReplaced))
+    lastVerifications = replacements ++ recordVerifications(comparisons)
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>
       outcome match {
         case EpochOutcome.Applied(_, _) => bulk.complete(database, run, shipment.elsewhere)
@@ -124,24 +128,37 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
     }
   }
 
-  /** Records what the epoch's comparisons have found, by the tables. They are in the log, too. */
-  private def recordVerifications(results: Seq[(BoundTable, Verification)]): Unit = if (results.nonEmpty) {
-    val table = new VerificationTable(dialect, bound.trust, run.sinkId)
-    try
-      database.attempt("recording a comparison") { transaction =>
-        val connection = transaction.connection
-        if (!table.exists(connection)) {
-          serialize(connection)
-          table.create(connection)
+  /** Records what the epoch's comparisons have found, by the tables. They are in the log, too. Returns them with the results of
+    * earlier chunks.
+    */
+  private def recordVerifications(chunks: Seq[(BoundTable, Verification)]): Seq[(BoundTable, Verification)] =
+    if (chunks.isEmpty) Nil
+    else
+      try {
+        val results = record(chunks)
+        for (((target, chunk), (_, whole)) <- chunks.zip(results) if chunk.after.nonEmpty && chunk.until.isEmpty) {
+          def text = s"compared all chunks of ${target.table.name}: $whole"
+          if (whole.isEqual) JdbcTarget.log.info(text) else JdbcTarget.log.warn(text)
         }
-        results.foreach { case (target, verification) => table.record(connection, target, verification) }
-        transaction.commit()
+        results
+      } catch {
+        case error: EpochalException =>
+          JdbcTarget.log.warn(s"${VerificationTable.Name} lacks the last comparison: ${error.problem}")
+          chunks
       }
-    catch {
-      case error: EpochalException =>
-        JdbcTarget.log.warn(s"${VerificationTable.Name} lacks the last comparison: ${error.problem}")
+
+  private def record(chunks: Seq[(BoundTable, Verification)]): Seq[(BoundTable, Verification)] =
+    database.attempt("recording a comparison") { transaction =>
+      val connection = transaction.connection
+      val table = new VerificationTable(dialect, bound.trust, run.sinkId)
+      if (!table.exists(connection)) {
+        serialize(connection)
+        table.create(connection)
+      }
+      val results = chunks.map { case (target, chunk) => target -> table.record(connection, target, chunk) }
+      transaction.commit()
+      results
     }
-  }
 
   override def abandoned(): Unit = Leftovers.settle(database, run)
 

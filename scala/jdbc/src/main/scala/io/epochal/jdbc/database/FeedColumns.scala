@@ -5,7 +5,8 @@ import org.apache.spark.unsafe.types.UTF8String
 /** A change feed: rows with `_change_type`, `_commit_version` and perhaps `_unchanged_columns`, as `epochal-cdc` and Delta deliver
   * them. The image before an update deletes: the key may change. In encoded rows, a row that
   * deletes without a key empties the table. The version of rows that are only compared with the table begins with
-  * [[FeedColumns.Compared]]; the first and the last have no key, and only the first deletes.
+  * [[FeedColumns.Compared]]; the first and the last have no key, and only the first deletes. Rows with the bounds of a
+  * chunk delete; their version begins with [[FeedColumns.After]] or [[FeedColumns.Until]].
   *
   * @param width
   *   number of columns of the query's rows
@@ -40,4 +41,11 @@ object FeedColumns {
 
   /** Greater than any digit, and than `/`. */
   val Compared: UTF8String = UTF8String.fromString("~")
+
+  /** Less than [[Compared]] with any digit. */
+  val After: UTF8String = UTF8String.fromString("~(")
+  val Until: UTF8String = UTF8String.fromString("~)")
+
+  /** The source's version. */
+  def sourceVersion(version: String): String = version.dropWhile("~()".contains(_))
 }

@@ -50,7 +50,7 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
   /** The version of a row of a feed, as encoded rows have it. */
   def version(row: BinaryRow, effect: Int): UTF8String = feed.map(_.version).filterNot(row.isNullAt) match {
     case Some(at) if effect < Compares => row.getUTF8String(at)
-    case Some(at)                      => UTF8String.concat(FeedColumns.Compared, row.getUTF8String(at))
+    case Some(at)                      => UTF8String.concat(mark(effect), row.getUTF8String(at))
     case None                          => throw new BadValue(feed.fold(0)(_.version), BadValue.Missing)
   }
 
@@ -108,6 +108,17 @@ private[jdbc] object Operation {
   /** Added to the effect of a row that the table is only compared with. */
   final val Compares = 4
 
+  /** Added to the effect of the row that has the lower bound, or the upper one, of the keys that are compared. */
+  final val After = 8
+  final val Until = 16
+
+  private def mark(effect: Int): UTF8String =
+    if (effect < After) FeedColumns.Compared else if (effect < Until) FeedColumns.After else FeedColumns.Until
+
+  /** Whether NULL in a required column is a bad value. */
+  def requires(effect: Int, identifies: Boolean, isPartial: Boolean): Boolean =
+    effect < After && (identifies || !isPartial)
+
   /** The boolean of encoded rows. */
   def deletes(effect: Int): Boolean = (effect & Ends) == Deletes || (effect & Ends) == Empties
 
@@ -127,9 +138,10 @@ private[jdbc] object Operation {
   /** Those of a change feed alone. The image before an update deletes, unless the one after it has the same key. */
   val FeedWords: Seq[(String, Int)] =
     Seq("update_postimage" -> Stores, "update_preimage" -> Deletes, "truncate" -> Empties) ++
-      Seq("verify" -> Stores, "verify_update" -> Stores, "verify_delete" -> Deletes, "verify_begin" -> Empties).map {
+      (Seq("verify" -> Stores, "verify_update" -> Stores, "verify_delete" -> Deletes, "verify_begin" -> Empties) ++
+        Seq("verify_after" -> (After | Deletes), "verify_until" -> (Until | Deletes), "verify_end" -> Ends)).map {
         case (word, effect) => word -> (Compares | effect)
-      } :+ ("verify_end" -> (Compares | Ends))
+      }
 
   private val Inserts = Seq("insert", "verify").map(_.getBytes("US-ASCII"))
   private val Expected = "insert (i, c, r), update (u) or delete (d)"

@@ -18,6 +18,13 @@ final case class Replacement(equal: Long, different: Long, missing: Long, extra:
 
   def isEqual: Boolean = Seq(different, missing, extra, partial).forall(_ == 0)
 
+  def +(other: Replacement): Replacement = Replacement(
+    equal + other.equal,
+    different + other.different,
+    missing + other.missing,
+    extra + other.extra,
+    partial + other.partial)
+
   override def toString: String = {
     val all = s"${Plural.of(equal, "row")} equal, $different different, $missing missing, $extra extra"
     if (partial == 0) all else s"$all, $partial not compared"

@@ -5,7 +5,7 @@ import java.util.Locale
 
 import io.epochal.kit.sink.SinkMetrics
 
-/** The result of comparing a table with its source.
+/** The result of comparing a table, or a chunk of it, with its source.
   *
   * @param transaction
   *   the source's state that it was compared with: the first part of `_commit_version`
@@ -15,12 +15,18 @@ import io.epochal.kit.sink.SinkMetrics
   *   some of the rows that differ
   * @param isReplaced
   *   whether the rows that differ were replaced
+  * @param after
+  *   the key after which the chunk begins; None: it has the first keys
+  * @param until
+  *   the last key of the chunk; None: it has the last keys
   */
 final case class Verification(
     transaction: String,
     result: Either[String, Replacement],
     keys: Seq[String] = Nil,
-    isReplaced: Boolean = false) {
+    isReplaced: Boolean = false,
+    after: Option[String] = None,
+    until: Option[String] = None) {
 
   /** The position in the source's log, as PostgreSQL prints it. */
   def position: String = transaction match {
@@ -34,23 +40,41 @@ final case class Verification(
   /** The rows that were found to differ, if they stay so. */
   def differing: Long = if (isReplaced) 0L else result.fold(_ => 0L, _.differing)
 
-  /** The result, without keys. */
-  def summary: String = result.fold(reason => s"not compared: $reason", _.toString)
+  /** The result of this chunk and the next one, at the position of this one. If they do not adjoin, it is not compared, at the position of
+    * the next one.
+    */
+  def followedBy(next: Verification): Verification =
+    if (!until.exists(next.after.contains))
+      next.copy(result = Left("a chunk was not compared"), after = None)
+    else
+      copy(result = result.flatMap(one => next.result.map(one + _)), keys = keys ++ next.keys, until = next.until)
 
-  override def toString: String = (summary +: keys).mkString("; ")
+  /** The result, without keys. */
+  def summary: String = {
+    val range = after.fold("")(key => s" after $key") + until.fold("")(key => s" up to $key")
+    result.fold(reason => s"${Verification.NotCompared}$reason", _.toString) + range
+  }
+
+  override def toString: String = (summary +: keys.filter(_ => result.isRight)).mkString("; ")
 }
 
 object Verification {
 
-  /** The progress metrics of comparisons, by the tables: `verified` and `replaced`, and the rows that differed. */
-  def metrics(all: Seq[(String, Verification)]): Map[String, String] = if (all.isEmpty) Map.empty
+  val NotCompared = "not compared: "
+
+  /** The progress metrics of comparisons, by the tables: `verified` and `replaced`, and the rows that differed.
+    *
+    * @param differing
+    *   the number of these rows that the epoch has found
+    */
+  def metrics(all: Seq[(String, Verification)], differing: Long): Map[String, String] = if (all.isEmpty) Map.empty
   else
     all
       .groupMap(one => if (one._2.isReplaced) "replaced" else "verified") { case (table, result) =>
         s"$table: ${result.summary}"
       }
       .map { case (name, texts) => name -> texts.mkString("; ") } +
-      (SinkMetrics.DifferingRows -> all.map(_._2.differing).sum.toString)
+      (SinkMetrics.DifferingRows -> differing.toString)
 
   private val Lsn = "([0-9A-F]{8})([0-9A-F]{8})".r
 }

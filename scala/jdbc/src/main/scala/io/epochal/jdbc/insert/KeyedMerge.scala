@@ -17,12 +17,8 @@ abstract class KeyedMerge(
     connection: Connection,
     table: BoundTable,
     upsert: WriteMode.Upsert,
-    source: String) {
-  protected val target: String = dialect.quote(table.table.name)
-  protected val names: String = list(table.columnNames)
-
-  /** SQL for the keys, as the target's index compares them. */
-  protected def keys: String = list(upsert.keys)
+    source: String)
+    extends MergeSql(dialect, connection, table, upsert, source) {
 
   /** The epoch's rows of a change feed. Runs a query for the marks of TRUNCATE and of comparisons. */
   protected def feed: Option[Feed] =
@@ -77,6 +73,8 @@ abstract class KeyedMerge(
 
     private def after(last: String): String = s"${bytes(version)} > ${literal(last)}"
 
+    private def transaction(version: String): String = version.takeWhile(_ != '/')
+
     private def number(condition: String) = s"count(CASE WHEN $condition THEN 1 END)"
 
     /** The last row of each key. */
@@ -99,8 +97,7 @@ abstract class KeyedMerge(
         count(
           s"SELECT count(*) FROM $source AS s WHERE $key IS NOT NULL AND ${bytes(version)} < ${literal(last)}") == 0)
       .flatMap { last =>
-        val transaction = last.takeWhile(_ != '/')
-        val isOfIt = s"(NOT $lacks AND $version LIKE ${literal(s"$transaction/%")})"
+        val isOfIt = s"(NOT $lacks AND $version LIKE ${literal(s"${transaction(last)}/%")})"
         val isFound = s"t.$key IS NOT NULL"
         val counts =
           Seq("true", isFound, s"NOT $deletes AND $isOfIt", s"NOT $deletes AND $isOfIt AND $isFound") :+
@@ -113,24 +110,48 @@ abstract class KeyedMerge(
           .head
         val before = count(s"SELECT count(*) FROM $target")
         def result = Replacement(equalRows, commonRows - equalRows, rows - commonRows, before - foundRows, all - rows)
-        Option.when(before > 0 && rows > 0)(Verification(transaction, Right(result), isReplaced = true))
+        Option.when(before > 0 && rows > 0)(Verification(transaction(last), Right(result), isReplaced = true))
       }
 
-    /** Compares the target with the rows of the feed's last comparison, if it has one. Must run before the target changes.
+    /** Compares the target, or the range of a chunk, with the rows of the feed's last comparison, if it has one. Must run before the target
+      * changes.
       *
       * @param equal
       *   compares the keys of `t` and `w`
       */
     def verification(equal: => String): Option[Verification] = last.map { newest =>
-      def transaction(of: String) = of.takeWhile(_ != '/')
-      val of = transaction(newest).drop(1)
-      if (changes > 0) Verification(of, Left("the epoch has other changes of the table"))
-      else if (!end.contains(newest) || !begin.exists(transaction(_) == transaction(newest)))
-        Verification(of, Left("the epoch has only a part of the rows"))
-      else compare(of, s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND ${after(begin.get)})", equal)
+      val of = FeedColumns.sourceVersion(transaction(newest))
+      val range = rangeOf(of)
+      val result =
+        if (changes > 0) Verification(of, Left("the epoch has other changes of the table"))
+        else if (!end.contains(newest) || !begin.exists(transaction(_) == transaction(newest)))
+          Verification(of, Left("the epoch has only a part of the rows"))
+        else
+          range
+            .condition(quote, uuidOrder)
+            .fold(
+              reason => Verification(of, Left(reason)),
+              compare(of, s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND ${after(begin.get)})", equal, _))
+      result.copy(after = range.textOf(range.after), until = range.textOf(range.until))
     }
 
-    private def compare(transaction: String, rows: String, equal: String): Verification = {
+    /** The range of keys that is compared in a transaction. */
+    private def rangeOf(of: String): KeyRange = {
+      val columns = KeyRange.key(table, upsert.keys)
+      val bounds = Seq(FeedColumns.After, FeedColumns.Until)
+      val isBound = bounds.map(mark => s"$version LIKE '$mark%'").mkString(" OR ")
+      val columnNames = (version +: columns.merge.map(key => quote(key.column.name))).mkString(", ")
+      val rows = Sql.query(connection, s"SELECT $columnNames FROM $source AS s WHERE $isBound")(row =>
+        transaction(row.getString(1)) -> columns.merge.indices.map(i => String.valueOf(row.getString(i + 2))))
+      val Seq(lower, upper) =
+        bounds.map(mark => rows.collectFirst { case (version, key) if version == s"$mark$of" => key })
+      KeyRange(columns, lower, upper)
+    }
+
+    /** @param inRange
+      *   SQL of the condition for the rows of a relation, given its alias
+      */
+    private def compare(transaction: String, rows: String, equal: String, inRange: String => String): Verification = {
       val lackingRows = count(s"SELECT count(*) FROM $rows AS r WHERE $lacks")
       val keyCount = count(s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $rows AS r) AS k")
       // Most tables do not change while they are copied.
@@ -146,13 +167,14 @@ abstract class KeyedMerge(
       val isRow = s"NOT w.$deletes"
       val isDifferent = s"$isRow AND $isFound AND NOT $lacks AND NOT ($identical)"
       val isMissing = s"$isRow AND NOT $isFound"
-      val outer = s"$from AS w LEFT JOIN $target AS t ON $equal"
-      val counts = Seq(s"$isRow AND $isFound", s"$isRow AND $isFound AND $lacks", isDifferent, isMissing)
-      val Seq(foundRows, partialRows, differentRows, missingRows) = Sql
+      val outer = s"$from AS w LEFT JOIN $target AS t ON $equal AND ${inRange("t")}"
+      val counts =
+        Seq(s"$isRow AND $isFound", s"$isRow AND $isFound AND $lacks", isDifferent, isMissing, s"NOT (${inRange("w")})")
+      val Seq(foundRows, partialRows, differentRows, missingRows, outsideRows) = Sql
         .query(connection, s"SELECT ${counts.map(number).mkString(", ")} FROM $outer")(row =>
           counts.indices.map(i => row.getLong(i + 1)))
         .head
-      val extraRows = count(s"SELECT count(*) FROM $target") - foundRows
+      val extraRows = count(s"SELECT count(*) FROM $target AS t WHERE ${inRange("t")}") - foundRows
       def keysOf(kind: String, rows: Long, of: String, where: String): Seq[String] = if (rows == 0) Nil
       else {
         val columns = upsert.keys.map(name => s"$of.${quote(name)}").mkString(", ")
@@ -164,14 +186,17 @@ abstract class KeyedMerge(
       }
       val result = Verification(
         transaction,
-        Right(Replacement(foundRows - partialRows - differentRows, differentRows, missingRows, extraRows, partialRows)),
+        Either.cond(
+          outsideRows == 0,
+          Replacement(foundRows - partialRows - differentRows, differentRows, missingRows, extraRows, partialRows),
+          "the epoch has rows outside the range of the chunk"),
         keysOf("different", differentRows, "w", s"$outer WHERE $isDifferent") ++
           keysOf("missing", missingRows, "w", s"$outer WHERE $isMissing") ++
           keysOf(
             "extra",
             extraRows,
             "t",
-            s"$target AS t LEFT JOIN $from AS w ON $equal WHERE w.$key IS NULL OR w.$deletes")
+            s"$target AS t LEFT JOIN $from AS w ON $equal WHERE (w.$key IS NULL OR w.$deletes) AND ${inRange("t")}")
       )
       if (lackingRows > 0) drop(from)
       result
@@ -321,72 +346,6 @@ abstract class KeyedMerge(
     private def latest(from: String, condition: String): String =
       first(s"$from AS r WHERE $condition", s"${bytes(version)} DESC, $deletes")
   }
-
-  /** Makes a temporary table of a query's rows, and drops an older one of its name. Returns SQL of it.
-    *
-    * @param indexes
-    *   the columns by which rows are looked up: keys in their order, or a version
-    */
-  protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String
-
-  /** Drops a temporary table. */
-  protected def drop(temporary: String): Unit
-
-  /** SQL for whether the columns of `t` and `w` have the same values, bit for bit. */
-  protected def identical: String
-
-  /** SQL that compares keys, given by their columns, as the target's index does. */
-  protected def same(left: Seq[String], right: Seq[String]): String =
-    left.zip(right).map { case (one, other) => s"$one = $other" }.mkString(" AND ")
-
-  /** SQL that updates the rows `w` of a relation by the rows `t` of another.
-    *
-    * @param sets
-    *   columns and their values
-    */
-  protected def updateRows(into: String, sets: Seq[(String, String)], from: String, condition: String): String =
-    s"UPDATE $into AS w SET ${sets.map { case (column, value) => s"$column = $value" }.mkString(", ")} " +
-      s"FROM $from AS t WHERE $condition"
-
-  /** Updates rows `t` of the target by rows `w`. Returns how many the target has. */
-  protected def updateTarget(columns: Seq[String], rows: String, equal: String): Long =
-    write(s"UPDATE $target AS t SET ${updates("w", columns)} FROM $rows AS w WHERE $equal")
-
-  /** Runs a statement that writes the target. */
-  protected def write(sql: String): Long = Sql.update(connection, sql)
-
-  /** A text of the feed, in SQL. */
-  protected def literal(text: String): String = s"'${text.replace("'", "''")}'"
-
-  /** SQL that sorts a text by its bytes. */
-  protected def bytes(column: String): String = column
-
-  /** SQL of the first row of each key.
-    *
-    * @param from
-    *   what follows FROM; the relation is `r`
-    */
-  protected def first(from: String, order: String): String = {
-    val place = quote(table.table.unused("epochal_place"))
-    text"""(SELECT ${list(table.incoming)} FROM
-       |  (SELECT r.*, row_number() OVER (PARTITION BY $keys ORDER BY $order) AS $place FROM $from) AS o
-       |WHERE $place = 1)"""
-  }
-
-  protected def distinct: Long = count(distinctSql)
-  protected def distinctSql: String = s"SELECT count(*) FROM (SELECT DISTINCT $keys FROM $source AS s) AS k"
-
-  /** The number of rows that share their key with another. */
-  protected def duplicates: Long = count(
-    s"SELECT COALESCE(sum(n), 0) FROM (SELECT count(*) AS n FROM $source AS s GROUP BY $keys HAVING count(*) > 1) AS d")
-
-  protected def updates(from: String, columns: Seq[String] = upsert.updated): String =
-    columns.map(c => s"${quote(c)} = $from.${quote(c)}").mkString(", ")
-
-  protected def quote(name: String): String = dialect.quote(name)
-  protected def list(names: Seq[String]): String = names.map(quote).mkString(", ")
-  protected def count(sql: String): Long = Sql.query(connection, sql)(_.getLong(1)).head
-  protected def run(sql: String): Unit = Sql.run(connection, sql)
 }
 
 private object KeyedMerge {

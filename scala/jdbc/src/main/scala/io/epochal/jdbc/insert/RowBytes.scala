@@ -24,7 +24,8 @@ final private class RowBytesEncoder(checks: Array[ColumnCheck], operation: Opera
     val isPartial = operation.isPartial(row)
     var i = 0
     while (i < checks.length) {
-      if (!Operation.omits(effect, checks(i).identifies)) checks(i)(row, isPartial)
+      if (!Operation.omits(effect, checks(i).identifies))
+        checks(i)(row, Operation.requires(effect, checks(i).identifies, isPartial))
       i += 1
     }
     if (operation.width > 1) operation.version(row, effect): Unit
@@ -40,9 +41,9 @@ final private class ColumnCheck(bound: BoundColumn, nul: NulCharacter, rules: Va
   val identifies: Boolean = bound.identifies
   private val check = rules.check(bound, nul).orNull
 
-  def apply(row: BinaryRow, isPartial: Boolean): Unit =
+  def apply(row: BinaryRow, isRequired: Boolean): Unit =
     if (row.isNullAt(ordinal)) {
-      if (bound.required && (identifies || !isPartial)) throw new BadValue(ordinal, BadValue.Missing)
+      if (bound.required && isRequired) throw new BadValue(ordinal, BadValue.Missing)
     } else if (check != null) {
       val problem = check.problem(row, ordinal)
       if (problem != null) throw new BadValue(ordinal, problem)

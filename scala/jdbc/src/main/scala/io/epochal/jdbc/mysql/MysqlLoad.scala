@@ -207,6 +207,10 @@ private[mysql] object MysqlLoad {
     // A row without a key, which empties the table, counts for none.
     override protected def distinct: Long = count(s"SELECT count(DISTINCT $keys) FROM $incoming AS s")
 
+    // Every collation sorts digits before letters.
+    override protected def uuidOrder(column: BoundColumn, name: String): Option[String] =
+      Option.when(MysqlType.of(column.column).isText)(name)
+
     override protected def literal(text: String): String = MysqlCatalog.literal(text)
 
     // A temporary table does not commit the transaction, and a statement cannot refer to it twice.

@@ -54,7 +54,7 @@ final private class CopyEncoder(cells: Array[CopyCell], operation: Operation, ou
       val cell = cells(i)
       if (Operation.omits(effect, cell.identifies)) putNull()
       else if (!row.isNullAt(cell.ordinal)) cell.value.encode(row.base, row.origin, row.slot(cell.ordinal), out)
-      else if (cell.required && (cell.identifies || !operation.isPartial(row)))
+      else if (cell.required && Operation.requires(effect, cell.identifies, operation.isPartial(row)))
         throw new BadValue(cell.ordinal, BadValue.Missing)
       else putNull()
       i += 1

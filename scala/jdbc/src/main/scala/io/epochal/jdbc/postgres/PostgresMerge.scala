@@ -2,10 +2,10 @@ package io.epochal.jdbc.postgres
 
 import java.sql.{Connection, ResultSet, SQLException}
 
-import io.epochal.jdbc.database.{BoundTable, Loaded, OperationColumn, Verification, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, OperationColumn, Verification, WriteMode}
 import io.epochal.jdbc.insert.KeyedMerge
-import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
+import io.epochal.kit.database.{PostgresType, Sql}
 
 /** Merges rows from another relation of the same database into the target by key.
   *
@@ -247,6 +247,12 @@ final private class PostgresMerge(
   override protected def literal(text: String): String = PostgresCatalog.literal(text)
 
   override protected def bytes(column: String): String = s"""$column COLLATE pg_catalog."C""""
+
+  override protected def uuidOrder(column: BoundColumn, name: String): Option[String] =
+    if (column.column.columnType.asInstanceOf[PostgresType].name == "uuid") Some(name)
+    else
+      Option.when(PostgresTypeRules.isText(column.column.columnType) && !upsert.loose.contains(column.column.name))(
+        s"""$name COLLATE pg_catalog."C"""")
 
   /** Texts by their bytes, as Spark sorts them, regardless of the column's collation. */
   private def sortKey(column: String): String =

@@ -2,7 +2,7 @@ package io.epochal.jdbc.sqlite
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{BoundTable, Loaded, Verification, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, Verification, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
@@ -91,6 +91,9 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     .map(quote)
     .map(name => s"quote(t.$name) = quote(w.$name) AND CAST(t.$name AS BLOB) IS CAST(w.$name AS BLOB)")
     .mkString(" AND ")
+
+  override protected def uuidOrder(column: BoundColumn, name: String): Option[String] =
+    Option.unless(upsert.loose.contains(column.column.name))(s"$name COLLATE BINARY")
 
   override protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String = {
     val relation = s"temp.epochal_$name"
