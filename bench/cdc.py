@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from cdc_replicas import comparison, replica, several
+from cdc_replicas import comparison, load, replica, several
 from cdc_server import TRANSACTION, VALUES, Database, Reader, backlog_of, changes_of, delivered
 from jdbc import COLUMNS
 from jdbc_others import drivers
@@ -222,6 +222,7 @@ MEASURED = {
     "latency": latency,
     "idle": idle,
     "snapshot": snapshot,
+    "load": load,
 }
 
 

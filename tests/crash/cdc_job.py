@@ -27,7 +27,13 @@ from epochal.tools.watch.state import failure
 
 
 def slot(settings: dict[str, Any], name: str) -> cdc.Slot:
-    return cdc.Slot(name, heartbeat="1s", max_journal_bytes=settings.get("max_journal_bytes"))
+    return cdc.Slot(
+        name,
+        heartbeat="1s",
+        max_journal_bytes=settings.get("max_journal_bytes"),
+        snapshot=settings.get("snapshot"),
+        chunk_rows=settings.get("chunk_rows"),
+    )
 
 
 def replica(spark: SparkSession, settings: dict[str, Any], table: str) -> StreamingQuery:

@@ -13,6 +13,7 @@ from epochal._values.value import Value, of, option
 OnTruncate = Literal["fail", "emit", "ignore"]
 RowShape = Literal["json", "typed"]
 OnSchemaChange = Literal["fail", "adopt", "follow"]
+Snapshot = Literal["whole", "chunks"]
 
 
 class Slot(Value):
@@ -21,6 +22,8 @@ class Slot(Value):
     name: str | None = field(default=None, kw_only=False, metadata=of("slot"))
     create: bool | None = option("createSlot")
     starting_offset: str | None = option("startingOffset", LOG_POSITION)
+    snapshot: Snapshot | None = option("snapshot")
+    chunk_rows: int | None = option("chunkRows", whole(1, "long"))
     publication: str | None = option("publication")
     create_publication: bool | None = option("createPublication")
     heartbeat: Duration | None = option("heartbeatInterval")

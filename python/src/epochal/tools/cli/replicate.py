@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from epochal import _replicate
 from epochal._declarations import Form
-from epochal._values.cdc import OnSchemaChange, Slot, Verify
+from epochal._values.cdc import OnSchemaChange, Slot, Snapshot, Verify
 from epochal._values.kind import TEXT
 from epochal._values.secret import Secret
 from epochal._values.value import Option
@@ -23,6 +23,7 @@ _ARGUMENTS = Form(
     "epochal replicate",
     plain={
         "--slot": Option("slot", TEXT),
+        "--snapshot": Option("snapshot", TEXT),
         "--on-schema-change": Option("onSchemaChange", TEXT),
         "--accept-change": Option("acceptChange", TEXT),
         "--verify-every": Option("verifyInterval", TEXT),
@@ -42,6 +43,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--tables", required=True, help="tables: public.orders,public.items, or public.*")
     parser.add_argument("--into", default="{table}", help="names of the replicas (default: {table})")
     parser.add_argument("--slot", help="replication slot (default: one named after the tables and the checkpoint)")
+    parser.add_argument(
+        "--snapshot", choices=get_args(Snapshot), help="how tables are loaded at first (default: whole)"
+    )
     parser.add_argument("--checkpoint", help="directory of the query's state (default, for a file: TARGET.checkpoint)")
     parser.add_argument("--verify-every", metavar="TIME", help="time between comparisons of a table with its replica")
     parser.add_argument(
@@ -83,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         password=shared.password(options),
         target_user=options.target_user,
         target_password=Secret.env(options.target_password_env) if options.target_password_env else None,
-        slot=Slot(options.slot, accept_change=options.accept_change),
+        slot=Slot(options.slot, snapshot=options.snapshot, accept_change=options.accept_change),
         on_schema_change=options.on_schema_change,
         verify=Verify(every=options.verify_every),
         checkpoint=options.checkpoint or file.with_name(f"{file.name}.checkpoint"),

@@ -98,7 +98,8 @@ final class ReplicaPropertySuite extends QuerySuite {
 
     private val options = Map("numPartitions" -> (1 + random.nextInt(2)).toString, "heartbeatInterval" -> "200ms") ++
       Option.when(random.nextBoolean())("maxRowsPerBatch" -> (10 + random.nextInt(80)).toString) ++
-      Option.when(random.nextInt(4) == 0)("maxJournalBytes" -> "20k")
+      Option.when(random.nextInt(4) == 0)("maxJournalBytes" -> "20k") ++
+      (if (random.nextBoolean()) Map("snapshot" -> "chunks", "chunkRows" -> (1 + random.nextInt(20)).toString) else Nil)
     private val alwaysAdopts = random.nextBoolean()
     private val pause = Seq(0, 10, 40)(random.nextInt(3))
 
@@ -131,7 +132,7 @@ final class ReplicaPropertySuite extends QuerySuite {
       Failpoints.disarm()
       catchUp()
       commitAll()
-      if (kind.follows) awaitEqual()
+      if (kind.follows || options.contains("snapshot")) awaitEqual()
       stop()
       compare()
     }
@@ -264,7 +265,7 @@ final class ReplicaPropertySuite extends QuerySuite {
       }
     }
 
-    /** Waits for restarts after changes of columns, for the next epoch, which alters the replica, and for reloads. */
+    /** Waits for restarts after changes of columns, for the next epoch, which alters the replica, for reloads, and for chunks. */
     private def awaitEqual(): Unit = {
       val end = System.nanoTime() + 60L * 1000000000L
       while (Try(compare()).isFailure && System.nanoTime() < end) {

@@ -38,7 +38,7 @@ final private[cdc] class Capture(
   import plan.{options, server}
 
   private val check = new ServerCheck(options, server, plan.tables)
-  private val reloadFiles = new ReloadFiles(store.below(Reloads))
+  private val reloadFiles = new ReloadFiles(store.below(ReloadDirectory))
   private val tables = new CapturedTables(plan, origin, Some(reloadFiles))
   private val snapshots = new TableSnapshots(plan, origin)
   private val markers = MarkerFiles.in(store)
@@ -193,14 +193,10 @@ final private[cdc] class Capture(
     }
 
     def append(frame: ChangeFrame): Unit = {
+      reloads.dropLost(frame.after)
       write(frame)
       Failpoints.reach(Failpoint.ChangesStored)
       confirm()
-    }
-
-    def beginBatch(): Unit = {
-      intake.flush().foreach(append)
-      waitingChanges.cut()
     }
 
     /** Stores a frame, or what comes before an error. */
@@ -234,7 +230,10 @@ final private[cdc] class Capture(
         Message.read(message) match {
           case Emitted(_, _, Signal.Prefix, content) =>
             appendNext {
-              reloads.read(content, intake)(() => beginBatch()) { rows =>
+              reloads.read(content, intake) { () =>
+                intake.flush().foreach(append)
+                waitingChanges.cut()
+              } { rows =>
                 if (isClosed) throw new InterruptedException
                 intake.largeFrame().foreach(append)
                 intake.repeat(rows)
@@ -251,10 +250,11 @@ final private[cdc] class Capture(
         flushTime = System.nanoTime()
       } else if (message == null) {
         if (compareUnsigned(stream.received, durableLsn) > 0) durableLsn = stream.received
-        val isAwaited = end.exists(!isDurable(_))
+        val isAwaited = reloads.isPassing || end.exists(!isDurable(_))
         if (now - beatTime > (if (isAwaited) EndBeatNanos else options.heartbeat.toNanos)) {
           beatTime = now
           intake.settle().foreach { last =>
+            reloads.dropLost(state.after(Some(last)))
             mark(last)
             confirm()
           }
@@ -379,7 +379,7 @@ private[cdc] object Capture {
   private val log = LoggerFactory.getLogger(classOf[Capture])
 
   /** The directory of reloads in the source's. */
-  val Reloads = "reload"
+  val ReloadDirectory = "reload"
 
   /** Longest time that a change waits for others. */
   private val FlushNanos = 20L * 1000000L

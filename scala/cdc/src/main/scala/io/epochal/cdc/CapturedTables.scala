@@ -78,7 +78,13 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin, re
       }
     watch.foreach(_.open(connection, origin, state, names.byOid.keys))
     def require(request: ReloadRequest): Unit = reloads.foreach(_.require(request))
-    addedTables.foreach(table => require(ReloadRequest(0L, table, ReloadPurpose.Replace)))
+    // Before the first change is stored.
+    if (origin.inChunks && state.last.isEmpty)
+      (origin.tables.values ++ origin.table.map(_._2)).foreach(table =>
+        require(ReloadRequest(0L, table, ReloadPurpose.Load)))
+    addedTables.foreach { table =>
+      require(ReloadRequest(0L, table, if (origin.inChunks) ReloadPurpose.Load else ReloadPurpose.Replace))
+    }
     // It may read the whole table.
     def checkValues(table: CdcTable, columns: Seq[String]): Unit = {
       val refusal =
@@ -189,7 +195,7 @@ final private[cdc] class CapturedTables(plan: CapturePlan, origin: CdcOrigin, re
           if (!check.isPlanned(relation)) {
             server.look(planRefusal(_)).foreach(throw _)
             for (lsn <- lsn; files <- reloads; purpose <- purposeAfter(plannedTable, relation, before))
-              files.require(ReloadRequest(lsn, oid, purpose))
+              files.require(ReloadRequest(lsn, oid, purpose), isResent = true)
           }
           check.checkIdentity(relation)
         }

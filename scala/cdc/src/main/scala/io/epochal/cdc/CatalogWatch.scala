@@ -53,7 +53,7 @@ final private[cdc] class CatalogWatch(
     newestFile = (acceptedFacts, System.nanoTime())
     if (acceptedFacts.isEmpty && origin.isWatched)
       throw new JournalDamage(store.toString, "the state of the catalog is missing")
-    if (acceptedFacts.isEmpty || origin.snapshot && state.last.isEmpty && state.runs.isEmpty) {
+    if (acceptedFacts.isEmpty || (origin.snapshot || origin.inChunks) && state.last.isEmpty && state.runs.isEmpty) {
       val now = facts(connection, origin.publication, of)
       accept(now.copy(all = now.all ++ (if (acceptedFacts.isEmpty) lostColumns(state, now) else Nil)))
     }

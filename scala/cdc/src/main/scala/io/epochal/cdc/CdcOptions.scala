@@ -30,6 +30,8 @@ final case class CdcOptions private[cdc] (
     publication: Option[String],
     createsPublication: Boolean,
     starting: CdcStart,
+    inChunks: Boolean,
+    chunkRows: Long,
     preimages: Boolean,
     onTruncate: OnTruncate,
     onSchemaChange: OnSchemaChange,
@@ -72,6 +74,8 @@ object CdcOptions extends OptionList {
       text => Option.when(text.nonEmpty && text.getBytes(UTF_8).length <= 63 && !text.contains('\u0000'))(text),
       identity)
 
+  private val InChunks = "chunks"
+
   val Url = option("url", OptionType.string, sample = Some("jdbc:postgresql://127.0.0.1/shop"), required = true)(
     "JDBC URL of the server itself, not of a pooler: jdbc:postgresql:.")
   val DbTable = option("dbtable", TableSelection.Type, sample = Some("public.orders"), required = true)(
@@ -89,6 +93,10 @@ object CdcOptions extends OptionList {
     "Whether a missing publication is created, which needs the table's owner.")
   val StartingOffset = option("startingOffset", start, Some(CdcStart.Initial))(
     "Where a new query begins: initial (all rows, then all changes), latest, or a log position that the slot still has.")
+  val Snapshot = option("snapshot", OptionType.oneOf("whole", InChunks), Some("whole"))(
+    "How tables are loaded at first: each in one snapshot (whole), or in chunks while changes are delivered. Tables without a suitable key are loaded whole.")
+  val ChunkRows = option("chunkRows", OptionType.long(1), Some(500000L))(
+    "Maximum rows of a chunk, when a table is loaded in chunks or verified.")
   val Preimages = option("preimages", OptionType.boolean, Some(false))(
     "Whether an update also delivers the row before it, as update_preimage; needs REPLICA IDENTITY FULL.")
   val Truncates = option("onTruncate", OptionType.choice(OnTruncate.all)(_.name), Some(OnTruncate.Fail))(
@@ -157,6 +165,8 @@ object CdcOptions extends OptionList {
       values.get(Publication),
       values(CreatePublication),
       values(StartingOffset),
+      values(Snapshot) == InChunks,
+      values(ChunkRows),
       values(Preimages),
       values(Truncates),
       values(SchemaChange),

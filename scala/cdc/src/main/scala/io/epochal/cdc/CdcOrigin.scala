@@ -8,6 +8,8 @@ package io.epochal.cdc
   *   the log position at which changes begin
   * @param snapshot
   *   whether the rows of the table come first
+  * @param inChunks
+  *   whether they come in chunks, while changes are delivered
   * @param tables
   *   if several are captured, those of the first start, by name, with their OIDs; else empty
   * @param table
@@ -30,4 +32,5 @@ final private[cdc] case class CdcOrigin(
     newTables: Option[Long] = None,
     table: Option[(String, Long)] = None,
     isWatched: Boolean = false,
-    rows: RowShape = RowShape.Json)
+    rows: RowShape = RowShape.Json,
+    inChunks: Boolean = false)

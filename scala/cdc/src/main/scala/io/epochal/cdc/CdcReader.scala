@@ -171,6 +171,8 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
       case RowChange.BothImages        => two(body, Before, After)
       case RowChange.NewKey            => two(body, Delete, Insert)
       case RowChange.Verifying(change) => deliver(change, body)
+      case RowChange.LowerBound        => tuple(body, VerifyAfter)
+      case RowChange.UpperBound        => tuple(body, VerifyUntil)
       case RowChange.Verified          => empty(VerifyEnd)
     }
 
@@ -223,8 +225,8 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
     if (change eq Truncate) VerifyBegin
     else if ((change eq Delete) || (change eq Before)) VerifyDelete
     else if (change eq After) VerifyUpdate
-    else if (change eq VerifyEnd) VerifyEnd
-    else Verify
+    else if (change eq Insert) Verify
+    else change
 
   private def number(ordinal: Long): Unit = {
     rowOrdinal = ordinal
@@ -266,6 +268,8 @@ private object CdcReader {
   val VerifyUpdate: UTF8String = UTF8String.fromString("verify_update")
   val VerifyDelete: UTF8String = UTF8String.fromString("verify_delete")
   val VerifyBegin: UTF8String = UTF8String.fromString("verify_begin")
+  val VerifyAfter: UTF8String = UTF8String.fromString("verify_after")
+  val VerifyUntil: UTF8String = UTF8String.fromString("verify_until")
   val VerifyEnd: UTF8String = UTF8String.fromString("verify_end")
   val VersionLength = 27
   val Digits = "0123456789ABCDEF"

@@ -35,7 +35,7 @@ final private[cdc] class CdcSource(plan: CapturePlan, factory: CdcReaderFactory,
   /** Creates the slot. Markers that an earlier start on another server left do not apply to it. */
   override def first: CdcPosition = {
     MarkerFiles.in(factory.store).clear()
-    factory.store.below(Capture.Reloads).deleteAll(factory.store.below(Capture.Reloads).names()): Unit
+    factory.store.below(Capture.ReloadDirectory).deleteAll(factory.store.below(Capture.ReloadDirectory).names()): Unit
     StoredMark.in(factory.store).clear()
     CdcPosition(0, new FirstStart(plan, factory.store.toString).create())
   }

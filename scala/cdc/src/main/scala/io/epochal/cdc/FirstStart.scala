@@ -21,11 +21,17 @@ final private[cdc] class FirstStart(plan: CapturePlan, checkpoint: String) {
 
   def create(): CdcOrigin = {
     val needs = check.needsOf(options.slot.getOrElse(defaultSlot), None)
+    val inChunks = needs.copies && options.inChunks
     val report = RunningQuery.messageOfThisThread()
     server.sql { connection =>
       val facts = check.facts(connection, needs)
       check.requireReady(facts, needs)
       if (needs.copies) check.requirePrimary(facts)
+      if (inChunks && !(plan.reloads && ServerFacts.hasSignals(connection)))
+        throw CdcOptions.group.unsupported(
+          "load tables in chunks",
+          if (plan.reloads) "the server is older than PostgreSQL 14" else "a read of CHANGES has no chunks",
+          "Set {option:snapshot=whole}.")
       if (facts.publication.isEmpty) createPublication(connection, needs.publication, facts.server)
       // Before the slot: no later change of it is missed.
       watch.foreach(_.begin(connection, needs.publication, tables.all.map(_.facts.oid)))
@@ -47,13 +53,14 @@ final private[cdc] class FirstStart(plan: CapturePlan, checkpoint: String) {
         options.starting
           .position(slotStart, latest)
           .fold(what => throw ResumeCheck.slotLost(needs.slot, server.place, what), identity),
-        snapshot = needs.copies,
+        snapshot = needs.copies && !inChunks,
         if (tables.isSeveral) tables.all.map(table => table.facts.name -> table.facts.oid).toMap else Map.empty,
         if (tables.schemas.isEmpty) None
         else NewTables.since(connection, facts.server, needs.publication, tables.schemas),
         Option.unless(tables.isSeveral)(tables.only.facts.name -> tables.only.facts.oid),
         isWatched = watch.nonEmpty,
-        rows = if (tables.isSeveral) tables.rows else RowShape.Json
+        rows = if (tables.isSeveral) tables.rows else RowShape.Json,
+        inChunks = inChunks
       )
     }
   }

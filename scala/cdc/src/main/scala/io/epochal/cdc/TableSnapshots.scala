@@ -1,5 +1,6 @@
 package io.epochal.cdc
 
+import java.sql.Connection
 import java.util.concurrent.TimeUnit.NANOSECONDS
 import java.util.concurrent.atomic.AtomicLong
 import java.util.zip.CRC32C
@@ -9,9 +10,9 @@ import org.slf4j.LoggerFactory
 import io.epochal.cdc.change._
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.reload.ReloadRequest
+import io.epochal.cdc.reload.{ReloadPurpose, Reloads, RequestedRows}
 import io.epochal.cdc.slot.ServerFacts
-import io.epochal.cdc.snapshot.{ContainedChanges, ContainedInTables, CopiedTable, Snapshot, TableKey}
+import io.epochal.cdc.snapshot.{ChunkReader, ContainedChanges, ContainedInTables, CopiedTable, Snapshot, TableKey}
 import io.epochal.cdc.value.{CatalogColumns, TypeText}
 import io.epochal.core.error.Conditions
 import io.epochal.kit.database.Sql
@@ -77,33 +78,54 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
     run.fold(0.0)(run => (System.nanoTime() - run._1) / 1e9)
   )
 
-  /** Copies a table apart from the journal: a row that empties it, then its rows. Returns the server's snapshot that they are of; None:
-    * there is no such table.
+  /** Copies a table, or its next chunk, into the files of a reload; see `copy` of [[Reloads]].
+    *
+    * @throws Reloads.NeedsWholeLoad
+    *   the rest of the table cannot be loaded in chunks
     */
-  def reload(request: ReloadRequest, store: Bytes => Unit): Option[ServerSnapshot] = table(request.table).map { table =>
-    log.info(s"${options.source}: ${if (request.purpose.isSlow) "verifies" else "reloads"} ${table.facts.name}")
-    val source = copyOf(table)
-    val builder = new FrameBuilder
-    builder.begin(CommittedTransaction(0, xid = 0, 0, 0), 0, new CRC32C)
-    builder.add(RowChange.Truncate, source.relation, None, None)
-    builder.end(complete = true): Unit
-    store(builder.frame(ChangeState.Empty).payload)
-    val rate = options.comparisons.filter(_ => request.purpose.isSlow).map(_.rowsPerSecond)
-    val rows = new AtomicLong
-    lazy val start = System.nanoTime()
-    def keep(frame: ChangeFrame): Unit = {
-      start: Unit
-      store(frame.payload)
-      rows.addAndGet(frame.rows.toLong): Unit
+  def reload(order: RequestedRows, store: Bytes => Unit): Option[(ServerSnapshot, Option[Chunk])] =
+    table(order.request.table).map { table =>
+      val purpose = order.request.purpose
+      if (order.lastChunk.isEmpty)
+        log.info(s"${options.source}: ${purpose.verb} ${table.facts.name}")
+      val source = copyOf(table)
+      if (purpose != ReloadPurpose.Load) {
+        val builder = new FrameBuilder
+        builder.begin(CommittedTransaction(0, xid = 0, 0, 0), 0, new CRC32C)
+        builder.add(RowChange.Truncate, source.relation, None, None)
+        builder.end(complete = true): Unit
+        store(builder.frame(ChangeState.Empty).payload)
+      }
+      val rate = options.comparisons.filter(_ => purpose.isSlow).map(_.rowsPerSecond)
+      val rows = new AtomicLong
+      lazy val start = System.nanoTime()
+      def keep(frame: ChangeFrame): Unit = {
+        start: Unit
+        store(frame.payload)
+        rows.addAndGet(frame.rows.toLong): Unit
+      }
+      def pause(): Unit = rate.foreach { perSecond =>
+        NANOSECONDS.sleep((start + rows.get * 1e9 / perSecond).toLong - System.nanoTime())
+      }
+      // A sink has its rows by the key that the log follows.
+      val key = if (table.facts.followed == table.facts.primaryKey) table.facts.primaryKey else Nil
+      val types = if (source.key.isEmpty) Nil else KeyOrder.types(key, source.relation)
+      val last = order.lastChunk.filter(chunk => chunk.key == key && chunk.types == types)
+      val inChunks = purpose.inChunks && order.inChunks && types.nonEmpty
+      if (purpose == ReloadPurpose.Load && order.lastChunk.nonEmpty && (last.isEmpty || !inChunks))
+        throw Reloads.NeedsWholeLoad
+      if (inChunks) {
+        val after = last.flatMap(_.until)
+        val reader = new ChunkReader(server, source, checkOf(table), keep, () => pause())
+        val (view, until) = reader.copy(after, options.chunkRows, order.isFirstCopy)(order.showsRecentCommits)
+        view -> Some(Chunk(key, types, after, until))
+      } else {
+        val state = snapshot(table, source, keep, () => pause(), awaitsWriters = true).run(ChangeState.Empty)
+        val view = state.runs.head
+        if (!order.showsRecentCommits(view)) throw ChunkReader.NotVisible
+        view -> None
+      }
     }
-    def pause(): Unit = rate.foreach { perSecond =>
-      NANOSECONDS.sleep((start + rows.get * 1e9 / perSecond).toLong - System.nanoTime())
-    }
-    snapshot(table, source, keep, () => pause(), awaitsWriters = true)
-      .run(ChangeState.Empty)
-      .runs
-      .head
-  }
 
   /** A captured table as it is now; without columns that were added since the query was planned, unless rows name their columns.
     *
@@ -125,10 +147,11 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
       source: CopiedTable,
       store: ChangeFrame => Unit,
       pause: () => Unit,
-      awaitsWriters: Boolean = false): Snapshot = {
-    val check = new DefinitionCheck(options, server, of, watch).checkUnchanged(_, origin.publication)
-    new Snapshot(server, source, origin.start - 1, threads, check, store, pause, awaitsWriters)
-  }
+      awaitsWriters: Boolean = false): Snapshot =
+    new Snapshot(server, source, origin.start - 1, threads, checkOf(of), store, pause, awaitsWriters)
+
+  private def checkOf(table: CdcTable): Connection => Unit =
+    new DefinitionCheck(options, server, table, watch).checkUnchanged(_, origin.publication)
 
   private def copyOf(of: CdcTable): CopiedTable = {
     val CdcTable(table, columns) = of

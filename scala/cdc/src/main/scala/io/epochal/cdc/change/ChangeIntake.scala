@@ -51,6 +51,15 @@ final private[cdc] class ChangeIntake(
   /** Tables whose changes after a position of the log are only kept for a reload. */
   var withheldTables = Map.empty[Int, Long]
 
+  /** Tables that are being loaded in chunks, each with the last one that was delivered: the changes of later rows are only kept. */
+  var loadingTables = Map.empty[Int, Option[Chunk]]
+
+  /** Called with such a table if a change lacks the key, or moves a row to a delivered chunk without all its values. */
+  var requestWholeLoad: Int => Unit = _ => ()
+
+  /** Whether a table's first chunk is still to be delivered. */
+  private def awaitsFirstChunk(table: Int) = loadingTables.get(table).exists(_.isEmpty)
+
   private def isWithheld(table: Int) = withheldTables.nonEmpty && withheldTables
     .get(table)
     .exists(since => current.exists(open => compareUnsigned(open.transaction.lsn, since) > 0))
@@ -89,6 +98,9 @@ final private[cdc] class ChangeIntake(
 
   /** Whether the journal may end within a transaction, or changes are to be stored. */
   def isWithin: Boolean = hasRows || current.nonEmpty || due.exists(!_.isComplete)
+
+  /** The position of the last transaction that has begun. */
+  def lastLsn: Long = latest.fold(0L)(_.lsn)
 
   /** The position of the transaction whose messages are read. */
   def lsn: Option[Long] = {
@@ -216,15 +228,37 @@ final private[cdc] class ChangeIntake(
   }
 
   private def add(table: CapturedTable, change: Change): Unit = {
-    def putAll(): Unit = put(table, rules.rowChange(table.identity, change), change.old, change.after)
-    current.flatMap(_.isContained).fold(putAll()) { isContained =>
+    val kind = rules.rowChange(table.identity, change)
+    def splitKeyChange(
+        isExcluded: Bytes => Boolean)(use: (RowChange, Option[OldTuple], Option[Bytes]) => Unit): Unit = {
       val (before, after) = keys(table, change)
-      (before.exists(isContained(table, _)), after.exists(isContained(table, _))) match {
-        case (false, false) => putAll()
-        case (true, false)  => put(table, RowChange.Insert, None, change.after)
-        case (false, true)  => put(table, RowChange.Delete, change.old, None)
+      (before.exists(isExcluded), after.exists(isExcluded)) match {
+        case (false, false) => use(kind, change.old, change.after)
+        case (true, false)  => use(RowChange.Insert, None, change.after)
+        case (false, true)  => use(RowChange.Delete, change.old, None)
         case (true, true)   => ()
       }
+    }
+    val loading = if (loadingTables.isEmpty) None else loadingTables.get(table.relation.oid)
+    loading match {
+      case None =>
+        current.flatMap(_.isContained) match {
+          case None              => put(table, kind, change.old, change.after)
+          case Some(isContained) => splitKeyChange(isContained(table, _))(put(table, _, _, _))
+        }
+      case Some(last) =>
+        current.foreach(record(_, table, kind, change.old, change.after))
+        def isLater(row: Bytes) = last.fold(Option(true))(_.isLater(table.relation, row))
+        val (before, after) = keys(table, change)
+        if (isWithheld(table.relation.oid)) ()
+        else if ((before ++ after).exists(isLater(_).isEmpty)) requestWholeLoad(table.relation.oid)
+        else
+          splitKeyChange(isLater(_).contains(true)) { (kind, old, row) =>
+            if (kind != RowChange.Insert || !row.exists(TupleValue.isPartial)) deliver(table, kind, old, row)
+            // The whole old row has the values.
+            else if (change.old.exists(_.whole)) deliver(table, RowChange.Update, change.old, row)
+            else requestWholeLoad(table.relation.oid)
+          }
     }
   }
 
@@ -249,13 +283,29 @@ final private[cdc] class ChangeIntake(
       .filterNot { table =>
         current.exists(open => snapshot.containsTruncate(table, open.transaction.lsn, open.transaction.xid))
       }
-      .filter(table => isWithheld(table.relation.oid) || rules.deliversTruncate(table.relation))
+      .filter { table =>
+        val oid = table.relation.oid
+        isWithheld(oid) || awaitsFirstChunk(oid) || rules.deliversTruncate(table.relation)
+      }
   }
 
   private def put(table: CapturedTable, change: RowChange, old: Option[OldTuple], row: Option[Bytes]): Unit =
     current.foreach { open =>
-      recording.filter(_.table == table.relation.oid).foreach(_.add(open.transaction, change, table.relation, old, row))
-      if (isWithheld(table.relation.oid)) ()
+      record(open, table, change, old, row)
+      deliver(table, change, old, row)
+    }
+
+  private def record(
+      open: OpenTransaction,
+      table: CapturedTable,
+      change: RowChange,
+      old: Option[OldTuple],
+      row: Option[Bytes]): Unit =
+    recording.filter(_.table == table.relation.oid).foreach(_.add(open.transaction, change, table.relation, old, row))
+
+  private def deliver(table: CapturedTable, change: RowChange, old: Option[OldTuple], row: Option[Bytes]): Unit =
+    current.foreach { open =>
+      if (isWithheld(table.relation.oid) || change == RowChange.Truncate && awaitsFirstChunk(table.relation.oid)) ()
       else if (open.isStored) {
         (old.map(tuple => tuple.kind -> tuple.bytes) ++ row.map('N' -> _)).foreach { case (kind, bytes) =>
           open.crc.update(kind.toInt)

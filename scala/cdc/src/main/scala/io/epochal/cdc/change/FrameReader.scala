@@ -74,7 +74,18 @@ final private[cdc] class FrameReader(bytes: Array[Byte], length: Int) {
 private[cdc] object FrameReader {
 
   /** A change as a frame has it. */
-  final case class StoredChange(kind: RowChange, relation: Relation, tuples: Bytes)
+  final case class StoredChange(kind: RowChange, relation: Relation, tuples: Bytes) {
+
+    /** The old row and the new one, each with the letter before it. */
+    def images: (Option[Bytes], Option[Bytes]) = {
+      val Bytes(array, from, length) = tuples
+      val isOld = length > 0 && array(from) != 'N'
+      val oldLength = if (isOld) 1 + Message.tupleLength(array, from + 1) else 0
+      (
+        Option.when(isOld)(Bytes(array, from, oldLength)),
+        Option.when(oldLength < length)(Bytes(array, from + oldLength, length - oldLength)))
+    }
+  }
 
   /** A transaction's part of a frame.
     *

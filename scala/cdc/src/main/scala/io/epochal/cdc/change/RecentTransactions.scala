@@ -9,7 +9,7 @@ final private[cdc] class RecentTransactions private (numbers: Array[Int], privat
     next = (next + 1) % numbers.length
   }
 
-  def contains(xid: Int): Boolean = numbers.contains(xid)
+  def forall(holds: Int => Boolean): Boolean = numbers.forall(xid => xid == 0 || holds(xid))
 
   override def clone(): RecentTransactions = new RecentTransactions(numbers.clone(), next)
 }

@@ -29,6 +29,10 @@ private[cdc] object RowChange {
   final case class Verifying(change: Change)
       extends RowChange((change.code | Small).toByte, change.rows, change.ordinals)
 
+  /** The bounds of a chunk that is compared: the key before its first row, and that of its last one. */
+  case object LowerBound extends RowChange('a', rows = 1, ordinals = 1)
+  case object UpperBound extends RowChange('b', rows = 1, ordinals = 1)
+
   /** Ends a comparison. */
   case object Verified extends RowChange('e', rows = 1, ordinals = 1)
 
@@ -44,6 +48,8 @@ private[cdc] object RowChange {
     case 'K'                         => NewKey
     case 'D'                         => Delete
     case 'T'                         => Truncate
+    case 'a'                         => LowerBound
+    case 'b'                         => UpperBound
     case 'e'                         => Verified
     case small if isVerifying(small) => of((small & ~Small).toByte).verifying
   }

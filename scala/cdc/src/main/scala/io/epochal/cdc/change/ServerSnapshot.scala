@@ -14,15 +14,15 @@ final private[cdc] case class ServerSnapshot(text: String, lsn: Long) {
   private val (xmin, xmax) = (oldest.toLong, next.toLong)
   private val active = list.split(',').filter(_.nonEmpty).map(_.toLong).toSet
 
-  /** The lower 32 bits of the transactions that ran. */
-  def running: Iterator[Int] = active.iterator.map(_.toInt)
-
   /** Whether rows that were read in it show a transaction.
     *
     * @param xid
     *   the lower 32 bits
     */
-  def contains(lsn: Long, xid: Int): Boolean = compareUnsigned(lsn, this.lsn) < 0 && {
+  def contains(lsn: Long, xid: Int): Boolean = compareUnsigned(lsn, this.lsn) < 0 && shows(xid)
+
+  /** The same for a transaction that has committed. */
+  def shows(xid: Int): Boolean = {
     // The transaction is at most 2^31 older or newer than the snapshot.
     val whole = xmax + (xid - xmax.toInt)
     whole < xmin || whole < xmax && !active(whole)

@@ -24,10 +24,14 @@ final private[cdc] case class TupleValue(kind: Byte, bytes: Bytes) {
 
 private[cdc] object TupleValue {
 
-  def of(tuple: Bytes, column: Int): TupleValue = {
+  def of(tuple: Bytes, column: Int): TupleValue = all(tuple).drop(column).next()
+
+  /** Whether some values were not sent. */
+  def isPartial(tuple: Bytes): Boolean = all(tuple).exists(_.isUnchanged)
+
+  private def all(tuple: Bytes): Iterator[TupleValue] = {
     val in = ByteBuffer.wrap(tuple.array, tuple.offset, tuple.length)
-    in.getShort(): Unit
-    def next(): TupleValue = {
+    Iterator.fill(in.getShort().toInt) {
       val kind = in.get()
       if (kind == 'n' || kind == 'u') TupleValue(kind, Bytes(tuple.array, in.position(), 0))
       else {
@@ -37,7 +41,5 @@ private[cdc] object TupleValue {
         value
       }
     }
-    (0 until column).foreach(_ => next())
-    next()
   }
 }

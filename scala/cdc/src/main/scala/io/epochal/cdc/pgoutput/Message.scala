@@ -181,6 +181,9 @@ private[cdc] object Message {
     require(actual == expectedKind, s"an unknown kind of tuple: $actual")
   }
 
+  /** The length of the tuple at a place. */
+  def tupleLength(bytes: Array[Byte], at: Int): Int = tuple(ByteBuffer.wrap(bytes).position(at)).length
+
   /** Skips a tuple: int16 columns, then for each its kind and, with a value, int32 length and the value. */
   private def tuple(in: ByteBuffer): Bytes = {
     val from = in.position()

@@ -1,13 +1,13 @@
 package io.epochal.cdc.reload
 
 import java.lang.Long.{compareUnsigned, parseUnsignedLong}
-import java.nio.charset.StandardCharsets.US_ASCII
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Locale
 
 import scala.util.Using
 
 import io.epochal.cdc.change.FrameReader.StoredChange
-import io.epochal.cdc.change.{ChangeState, CommittedTransaction, RowChange, ServerSnapshot}
+import io.epochal.cdc.change.{ChangeState, Chunk, CommittedTransaction, RowChange, ServerSnapshot}
 import io.epochal.cdc.pgoutput.Bytes
 import io.epochal.cdc.pgoutput.Message.Relation
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
@@ -20,13 +20,15 @@ import io.epochal.core.journal.FileStore
   *   - `<OID>.left` for a table that a run has left out.
   *   - `<OID>-<time>.verified` for one that was verified, in milliseconds since 1970.
   *   - `<token>.rows` and `<token>.changes`, a [[Spool]] each: the table's rows, then the changes that the stream has had of it since.
-  *   - `<token>.<LSN>.ready` once both are finished, with the server's snapshot in which the rows were read. From then on they are
-  *     what the transaction of the mark, at this position, delivers, however often the server sends it.
+  *   - `<token>.<LSN>.ready` once both are finished, with the server's snapshot in which the rows were read, and the chunk that
+  *     they are. From then on they are what the transaction of the mark, at this position, delivers, however often the server
+  *     sends it.
   */
 final private[cdc] class ReloadFiles(store: FileStore) {
   import ReloadFiles._
 
   @volatile private var pending = read()
+  private var storedChunks = Map.empty[ReloadRequest, Chunk]
 
   /** The pending requests, in the order of the log. */
   def requests: Seq[ReloadRequest] = pending
@@ -46,14 +48,18 @@ final private[cdc] class ReloadFiles(store: FileStore) {
     Failpoints.reach(Failpoint.ReloadRequested)
   }
 
-  /** Requests the rows of a table as they are now, unless a request of this purpose is pending that will read them. */
-  def require(request: ReloadRequest): Unit = synchronized {
+  /** Requests the rows of a table as they are now, unless a request of this purpose is pending that will read them.
+    *
+    * @param isResent
+    *   whether the server may have sent the reason before: then a copy for the same request has these rows
+    */
+  def require(request: ReloadRequest, isResent: Boolean = false): Unit = synchronized {
     val copies = store.names().filter(Ready.matches(_))
     def isCopied(one: ReloadRequest) = copies.exists(_.startsWith(s"${one.name}-"))
     // The journal has no part of such a copy: the log was not read since the request.
-    if (pending.contains(request) && isCopied(request) && request.lsn != 0)
-      remove(store.names().filter(_.startsWith(s"${request.name}-")))
-    else if (!pending.exists(one => one.table == request.table && one.purpose == request.purpose && !isCopied(one)))
+    if (pending.contains(request) && isCopied(request) && request.lsn != 0) {
+      if (!isResent) remove(store.names().filter(_.startsWith(s"${request.name}-")))
+    } else if (!pending.exists(one => one.table == request.table && one.purpose == request.purpose && !isCopied(one)))
       this.request(request, again = true)
   }
 
@@ -99,53 +105,136 @@ final private[cdc] class ReloadFiles(store: FileStore) {
         table = Some(change.relation)
         change.copy(kind = change.kind.verifying)
       }
-    for (kind <- Seq(Rows, Changes))
-      Spool.read(store, s"${copy.token}.$kind") { frame =>
-        // The rows of the table have no transaction.
-        def isContained(of: CommittedTransaction) = of.xid != 0 && copy.snapshot.contains(of.lsn, of.xid)
-        frame.parts
-          .filterNot(part => isContained(part.stored.transaction))
-          .foreach(part => use(frame.changes(part).map(ofPurpose)))
-      }
-    table.foreach(one => use(Iterator(StoredChange(RowChange.Verified, one, Bytes(Array.emptyByteArray, 0, 0)))))
+    def mark(kind: RowChange, row: Relation => Bytes): Unit =
+      table.foreach(one => use(Iterator(StoredChange(kind, one, row(one)))))
+    def bound(kind: RowChange, key: Chunk => Option[Seq[String]]): Unit =
+      for (chunk <- copy.chunk; texts <- key(chunk)) mark(kind, chunk.bound(_, texts))
+    // After a TRUNCATE neither the rows are delivered nor the changes before it. The log itself has it.
+    val truncate =
+      if (copy.chunk.nonEmpty || copy.request.purpose == ReloadPurpose.Load) lastTruncate(copy)(use(Iterator.empty))
+      else 0L
+    var ordinal = 0L
+    changes(copy, Rows) { rows =>
+      val isFirst = table.isEmpty
+      use((if (truncate == 0) rows else rows.filter(_.kind == RowChange.Truncate)).map(ofPurpose))
+      if (isFirst) bound(RowChange.LowerBound, _.after)
+    }
+    changes(copy, Changes) { of =>
+      val later = of.filter { _ => ordinal += 1; ordinal > truncate }
+      use(copy.chunk.fold(later)(chunk => later.flatMap(chunk.clip(_).toOption.flatten)).map(ofPurpose))
+    }
+    bound(RowChange.UpperBound, _.until)
+    mark(RowChange.Verified, _ => Bytes(Array.emptyByteArray, 0, 0))
   }
+
+  /** The number of the last change that empties the table; 0: none does. */
+  private def lastTruncate(copy: CompleteReload)(report: => Unit): Long = {
+    var (all, last) = (0L, 0L)
+    changes(copy, Changes) { of =>
+      of.foreach { change =>
+        all += 1
+        if (change.kind == RowChange.Truncate) last = all
+      }
+      report
+    }
+    last
+  }
+
+  /** Whether the changes of a chunk have all values. */
+  def hasAllValues(copy: CompleteReload): Boolean = copy.chunk.forall { chunk =>
+    var isComplete = true
+    val truncate = lastTruncate(copy)(())
+    var ordinal = 0L
+    changes(copy, Changes)(_.foreach { change =>
+      ordinal += 1
+      isComplete &= ordinal <= truncate || chunk.clip(change).isRight
+    })
+    isComplete
+  }
+
+  /** Reads a file of a copy, without the transactions that its rows show. */
+  private def changes(copy: CompleteReload, kind: String)(use: Iterator[StoredChange] => Unit): Unit =
+    Spool.read(store, s"${copy.token}.$kind") { frame =>
+      // The rows of the table have no transaction.
+      def isContained(of: CommittedTransaction) = of.xid != 0 && copy.snapshot.contains(of.lsn, of.xid)
+      frame.parts.filterNot(part => isContained(part.stored.transaction)).foreach(part => use(frame.changes(part)))
+    }
 
   /** Notes that both files of a copy are finished. */
   def finish(copy: CompleteReload): Unit = write(
     "%s.%016x.ready".formatLocal(Locale.ROOT, copy.token, copy.lsn),
-    "%016x %s\n".formatLocal(Locale.ROOT, copy.snapshot.lsn, copy.snapshot.text))
+    "%016x %s%s\n".formatLocal(
+      Locale.ROOT,
+      copy.snapshot.lsn,
+      copy.snapshot.text,
+      copy.chunk.fold("")(chunk => s" ${chunk.toJson}"))
+  )
 
   private def write(name: String, text: String): Unit = Using.resource(store.create(name)) { file =>
-    file.write(text.getBytes(US_ASCII), 0, text.length)
+    val bytes = text.getBytes(UTF_8)
+    file.write(bytes, 0, bytes.length)
     file.sync()
   }
 
-  /** Removes the files of all copies except a complete one that the journal lacks or has only in part, and returns that one. */
-  def clean(state: ChangeState): Option[CompleteReload] = {
-    val names = store.names()
-    def isLast(lsn: Long) = state.last.exists(_.transaction.lsn == lsn)
-    val complete = names
+  /** The last chunk of a request that the journal has, as `clean` has found it. */
+  def storedChunk(request: ReloadRequest): Option[Chunk] = storedChunks.get(request)
+
+  /** Removes the files of all copies except a complete one that the journal lacks or has only in part, and returns that one. Fulfils
+    * requests whose rows the journal has.
+    */
+  def clean(state: ChangeState)(fulfil: ReloadRequest => Unit): Option[CompleteReload] = {
+    val (journalCopies, otherCopies) = store
+      .names()
       .collect { case name @ Ready(token, lsn) =>
-        (token, parseUnsignedLong(lsn, 16), new String(store.content(name), US_ASCII))
-      }
-      .sortBy(copy => !isLast(copy._2))
-      .collectFirst {
-        // A run that was killed leaves a part of a text, or has removed other files.
-        case (token, lsn, Content(at, text))
-            if !state.contains(lsn) && Seq(Rows, Changes).forall(kind => names.contains(s"$token.$kind")) =>
-          ReloadRequest.read(token).map(CompleteReload(_, token, lsn, ServerSnapshot(text, parseUnsignedLong(at, 16))))
+        // A run that was killed leaves a part of a text.
+        new String(store.content(name), UTF_8) match {
+          case Content(at, text, chunk) =>
+            ReloadRequest.read(token).map { request =>
+              val snapshot = ServerSnapshot(text, parseUnsignedLong(at, 16))
+              CompleteReload(request, token, parseUnsignedLong(lsn, 16), snapshot, Option(chunk).map(Chunk.read))
+            }
+          case _ => None
+        }
       }
       .flatten
+      .partition(copy => state.contains(copy.lsn))
+    journalCopies.filter(_.isLast).foreach(copy => (coveredLoads(copy) :+ copy.request).foreach(fulfil))
+    val lastChunks = journalCopies
+      .filter(copy => pending.contains(copy.request))
+      .groupMapReduce(_.request)(identity)((one, other) => if (compareUnsigned(one.lsn, other.lsn) > 0) one else other)
+    storedChunks = lastChunks.flatMap { case (request, copy) => copy.chunk.map(request -> _) }
+    val names = store.names()
+    // What was copied before the first change was stored may be older than the catalog as it was accepted.
+    val complete = otherCopies
+      .filter(copy => state.last.nonEmpty && Seq(Rows, Changes).forall(kind => names.contains(s"${copy.token}.$kind")))
+      .sortBy(copy => !state.last.exists(_.transaction.lsn == copy.lsn))
+      .headOption
     def isRefused(name: String) =
       name.endsWith(Refused) && ReloadRequest.read(name.stripSuffix(Refused)).exists { request =>
         state.last.forall(last => compareUnsigned(last.transaction.lsn, request.lsn) <= 0)
       }
     remove(names.filterNot { name =>
-      name.endsWith(Request) || name.endsWith(Left) || Verified.matches(name) || isRefused(name) || complete.exists(
-        copy => name.startsWith(copy.token))
+      name.endsWith(Request) || name.endsWith(Left) || Verified.matches(name) || isRefused(name) ||
+      lastChunks.values.exists(copy => name.startsWith(copy.token) && Ready.matches(name)) ||
+      complete.exists(copy => name.startsWith(copy.token))
     })
     complete
   }
+
+  /** The pending loads in chunks of a table that a copy has as a whole. */
+  def coveredLoads(by: CompleteReload): Seq[ReloadRequest] = pending.filter { request =>
+    request.table == by.request.table && request.purpose == ReloadPurpose.Load && request != by.request &&
+    by.chunk.isEmpty && by.request.purpose.delivers
+  }
+
+  /** Removes the files of a chunk and of earlier ones, except the one that says where the next chunk begins. */
+  def keepLastReady(copy: CompleteReload): Unit =
+    remove(store.names().filter { name =>
+      name.startsWith(s"${copy.request.name}-") && !(name.startsWith(copy.token) && Ready.matches(name))
+    })
+
+  /** Removes the files of all copies for a request. */
+  def removeCopies(request: ReloadRequest): Unit = remove(store.names().filter(_.startsWith(s"${request.name}-")))
 
   /** Removes the files of a copy. */
   def remove(token: String): Unit = remove(store.names().filter(_.startsWith(s"$token.")))
@@ -167,5 +256,5 @@ private object ReloadFiles {
   private val Left = ".left"
   private val Verified = "(\\d+)-(\\d+)[.]verified".r
   private val Ready = "(.*)[.]([0-9a-f]{16})[.]ready".r
-  private val Content = "([0-9a-f]{16}) ([0-9:,]+)\n".r
+  private val Content = "([0-9a-f]{16}) ([0-9:,]+)(?: ([{].*[}]))?\n".r
 }

@@ -12,26 +12,41 @@ package io.epochal.cdc.reload
   *   whether they are read at the rate of comparisons, and an error does not end the query
   * @param isFollowing
   *   whether the query has requested them, since it needs them
+  * @param inChunks
+  *   whether they are read in chunks, if the key allows it
   */
 sealed abstract private[cdc] class ReloadPurpose(
     val name: String,
     val mark: String,
     val delivers: Boolean,
     val isSlow: Boolean,
-    val isFollowing: Boolean)
+    val isFollowing: Boolean,
+    val inChunks: Boolean) {
+
+  /** For the log. */
+  def verb: String = if (isSlow) "verifies" else if (inChunks) "loads" else "reloads"
+}
 
 private[cdc] object ReloadPurpose {
-  case object Reload extends ReloadPurpose("", "", delivers = true, isSlow = false, isFollowing = false)
-  case object Verify extends ReloadPurpose("compare", "v", delivers = false, isSlow = true, isFollowing = false)
+  case object Reload
+      extends ReloadPurpose("", "", delivers = true, isSlow = false, isFollowing = false, inChunks = false)
+  case object Verify
+      extends ReloadPurpose("compare", "v", delivers = false, isSlow = true, isFollowing = false, inChunks = true)
 
   /** Verifies, and corrects what differs. */
-  case object Repair extends ReloadPurpose("repair", "r", delivers = true, isSlow = true, isFollowing = false)
+  case object Repair
+      extends ReloadPurpose("repair", "r", delivers = true, isSlow = true, isFollowing = false, inChunks = false)
 
   /** Delivers what the log does not have, after a change of the table that the query follows. */
-  case object Follow extends ReloadPurpose("", "f", delivers = true, isSlow = false, isFollowing = true)
+  case object Follow
+      extends ReloadPurpose("", "f", delivers = true, isSlow = false, isFollowing = true, inChunks = false)
 
   /** The same; until then the table's changes are withheld: it was added, or has columns of other types. */
-  case object Replace extends ReloadPurpose("", "w", delivers = true, isSlow = false, isFollowing = true)
+  case object Replace
+      extends ReloadPurpose("", "w", delivers = true, isSlow = false, isFollowing = true, inChunks = false)
 
-  val all: Seq[ReloadPurpose] = Seq(Reload, Verify, Repair, Follow, Replace)
+  /** Delivers a table for the first time; the changes of rows that are not delivered yet are withheld. */
+  case object Load extends ReloadPurpose("", "l", delivers = true, isSlow = false, isFollowing = true, inChunks = true)
+
+  val all: Seq[ReloadPurpose] = Seq(Reload, Verify, Repair, Follow, Replace, Load)
 }

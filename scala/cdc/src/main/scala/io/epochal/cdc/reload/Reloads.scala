@@ -20,7 +20,9 @@ import io.epochal.core.thread.DaemonThreads
   * The rows are copied in one snapshot of the server, into a file, while the stream is read on and the table's changes are kept in
   * another. Then a mark is written to the log. The transaction of the mark delivers a row that empties the table, the copied rows, and
   * the changes that the snapshot does not contain. So readers of a replica see the old rows until the new ones are complete, and always
-  * a state that the source had. A comparison delivers the same rows, marked as such.
+  * a state that the source had. A comparison delivers the same rows, marked as such. Where the key allows it, a table
+  * is compared, and loaded for the first time, in chunks, each with a mark of its own. A load has no row that empties the table, and the
+  * replica is in no state of the source until its last chunk is delivered.
   *
   * All members except `isLeft`, `left` and `isPassing` are called by the thread that reads the stream.
   *
@@ -31,8 +33,8 @@ import io.epochal.core.thread.DaemonThreads
   * @param comparisons
   *   None: requests to compare are ignored
   * @param copy
-  *   stores the row that empties a table, and its rows, in frames; returns the server's snapshot in which it has read them. None: the
-  *   table is not there any more
+  *   stores the row that empties a table, unless it loads it, and the rows, in frames: all, or those of the next chunk. Returns the
+  *   server's snapshot in which it has read them, and the chunk. None: the table is not there any more
   */
 final private[cdc] class Reloads(
     server: CaptureServer,
@@ -41,7 +43,7 @@ final private[cdc] class Reloads(
     state: ChangeState,
     tables: ReloadableTables,
     comparisons: Option[ComparisonPlan],
-    copy: (ReloadRequest, Bytes => Unit) => Option[ServerSnapshot])
+    copy: (RequestedRows, Bytes => Unit) => Option[(ServerSnapshot, Option[Chunk])])
     extends AutoCloseable {
   import Reloads._
 
@@ -51,7 +53,7 @@ final private[cdc] class Reloads(
   val recent = new RecentTransactions
 
   /** The copy whose mark was read, or is to be read again. */
-  private var complete = files.clean(state)
+  private var complete = files.clean(state)(fulfil)
 
   /** The requests that it covers, as far as this run knows them. */
   private var otherRequests = Seq.empty[ReloadRequest]
@@ -60,9 +62,16 @@ final private[cdc] class Reloads(
   private var isPassed = false
   private var failedNanos = Option.empty[Long]
 
+  /** The chunks that were passed last. */
+  private var lastChunks = Map.empty[ReloadRequest, Chunk]
+
+  /** The tables whose rows this stream has passed, and how often a chunk of each lacked values. */
+  private var passedTables = Set.empty[Long]
+  private var incompleteChunks = Map.empty[Long, Int]
+
   /** When the next comparison is due, in milliseconds since 1970, and the position of the log at which it is requested. */
   private var dueTime = 0L
-  private var openLsn = 0L
+  private var lastLsn = 0L
 
   /** Whether the journal may have a part of a copy, which is delivered whole. */
   @volatile var isPassing: Boolean = hasPart(state)
@@ -80,8 +89,11 @@ final private[cdc] class Reloads(
   def open(state: ChangeState, intake: ChangeIntake): Unit = {
     close()
     isPassed = false
-    otherRequests = Nil
-    complete = files.clean(state)
+    passedTables = Set.empty
+    state.last.foreach(part => recent.add(part.transaction.xid))
+    complete = files.clean(state)(fulfil)
+    otherRequests = complete.toSeq.flatMap(files.coveredLoads)
+    lastChunks = files.requests.flatMap(request => files.storedChunk(request).map(request -> _)).toMap
     isPassing = hasPart(state)
     def isWanted(request: ReloadRequest) =
       tables.captures(request.table) && (!request.purpose.isSlow || comparisons.nonEmpty)
@@ -93,17 +105,39 @@ final private[cdc] class Reloads(
       log.warn(s"${server.place}: the table with the OID ${request.table} is not captured or compared any more")
       files.forget(request)
     }
+    intake.requestWholeLoad = requestWhole(intake, _)
     withhold(intake)
-    openLsn = state.last.fold(0L)(_.transaction.lsn)
+    lastLsn = state.last.fold(0L)(_.transaction.lsn)
     schedule()
   }
 
-  /** Withholds the changes of tables that are to be replaced. */
+  /** Requests a load of the whole table instead of its remaining chunks. The old request stays until then: its last chunk says which
+    * rows were delivered.
+    */
+  private def requestWhole(intake: ChangeIntake, table: Int): Unit = {
+    val oid = Integer.toUnsignedLong(table)
+    if (!files.requests.exists(one => one.table == oid && one.purpose == ReloadPurpose.Replace)) {
+      running
+        .filter(copy => copy.request.table == oid && copy.request.purpose == ReloadPurpose.Load)
+        .foreach(abandon(_, intake))
+      files.require(ReloadRequest(intake.lastLsn, oid, ReloadPurpose.Replace))
+      withhold(intake)
+    }
+  }
+
+  /** Withholds the changes of tables that are to be replaced, or of the rows that are to be loaded. */
   def withhold(intake: ChangeIntake): Unit = {
-    val passedRequests = if (isPassed) otherRequests ++ complete.map(_.request) else Nil
-    val requests = files.requests.filter(_.purpose == ReloadPurpose.Replace).diff(passedRequests)
+    val passedRequests = if (isPassed) otherRequests ++ complete.filter(_.isLast).map(_.request) else Nil
+    val requests = files.requests.diff(passedRequests)
     // Of several for a table, the first one counts.
-    intake.withheldTables = requests.reverseIterator.map(request => request.table.toInt -> request.lsn).toMap
+    intake.withheldTables = requests.reverseIterator
+      .filter(_.purpose == ReloadPurpose.Replace)
+      .map(request => request.table.toInt -> request.lsn)
+      .toMap
+    intake.loadingTables = requests
+      .filter(_.purpose == ReloadPurpose.Load)
+      .map(request => request.table.toInt -> lastChunks.get(request))
+      .toMap
   }
 
   /** Requests the comparisons that are due, and determines when the next one is. */
@@ -119,7 +153,7 @@ final private[cdc] class Reloads(
         files.noteVerified(table, time)
       }
       val (due, others) = tableTimes.partition(_._2 + interval.toMillis <= now)
-      request(due.map(_._1), openLsn, purpose, again = true)
+      request(due.map(_._1), lastLsn, purpose, again = true)
       dueTime = (others.map(_._2) ++ due.map(_ => now)).minOption.fold(Long.MaxValue)(_ + interval.toMillis)
     }
 
@@ -140,8 +174,16 @@ final private[cdc] class Reloads(
       val isPaused = failedNanos.exists(System.nanoTime() - _ < PauseNanos)
       if (complete.isEmpty && !isPaused && intake.isBetweenTransactions) {
         // A replica may wait for these rows.
-        val request = files.requests.minBy(_.purpose.isSlow)
-        val copy = new Copy(request, recent.clone())
+        val request = files.requests.minBy(one => (one.purpose.isSlow, one.purpose == ReloadPurpose.Load))
+        val earlier = recent.clone()
+        val copy = new Copy(
+          RequestedRows(
+            request,
+            lastChunks.get(request),
+            inChunks = incompleteChunks.getOrElse(request.table, 0) < MostIncompleteChunks,
+            isFirstCopy = !passedTables(request.table),
+            showsRecentCommits = view => earlier.forall(view.shows)
+          ))
         intake.recording = Some(copy.recording)
         running = Some(copy)
         copy.thread.start()
@@ -150,13 +192,18 @@ final private[cdc] class Reloads(
 
   private def end(copy: Copy, intake: ChangeIntake, error: Throwable): Unit = {
     val reason = error match {
-      case e: SQLException => server.explain(e).problem
-      case e               => e.toString
+      case e: SQLException                              => server.explain(e).problem
+      case NotCaptured | NeedsWholeLoad | MissingValues => error.getMessage
+      case e                                            => e.toString
     }
     log.warn(s"${server.place}: the copy of the table with the OID ${copy.request.table} ended: $reason")
     abandon(copy, intake)
     error match {
-      case NotCaptured                    => files.forget(copy.request)
+      case NotCaptured    => files.forget(copy.request)
+      case NeedsWholeLoad => requestWhole(intake, copy.request.table.toInt)
+      case MissingValues =>
+        incompleteChunks += copy.request.table -> (incompleteChunks.getOrElse(copy.request.table, 0) + 1)
+        failedNanos = Some(System.nanoTime())
       case _ if server.isTransient(error) => failedNanos = Some(System.nanoTime())
       case _: InterruptedException        => throw error
       case _ =>
@@ -203,15 +250,19 @@ final private[cdc] class Reloads(
 
   private def request(oids: Seq[Long], lsn: Long, purpose: ReloadPurpose, again: Boolean = false): Unit = {
     val current = running.map(_.request).orElse(complete.map(_.request))
-    val waiting = files.requests.filterNot(current.contains).filter(_.purpose == purpose).map(_.table)
+    val waiting = files.requests
+      .filterNot(one => current.contains(one) || lastChunks.contains(one))
+      .filter(_.purpose == purpose)
+      .map(_.table)
     oids.diff(waiting).foreach(table => files.request(ReloadRequest(lsn, table, purpose), again))
   }
 
   private def deliver(token: String, lsn: Long, intake: ChangeIntake)(begin: () => Unit)(
       pass: Iterator[FrameReader.StoredChange] => Unit): Unit = {
     for (copy <- running if copy.token == token && copy.failure.isEmpty) {
-      complete = copy.finish(lsn)
-      otherRequests = copy.covers
+      complete = copy.finish(lsn).filter(_ => copy.failure.isEmpty)
+      // A chunk covers no other request.
+      otherRequests = if (complete.forall(_.chunk.isEmpty)) copy.covers else Nil
       copy.failure.foreach(end(copy, intake, _))
       intake.recording = None
       running = None
@@ -221,7 +272,10 @@ final private[cdc] class Reloads(
       isPassing = true
       begin()
       files.read(copy)(pass)
+      copy.chunk.foreach(chunk => lastChunks += copy.request -> chunk)
       isPassed = true
+      passedTables += copy.request.table
+      incompleteChunks -= copy.request.table
       withhold(intake)
     }
   }
@@ -229,17 +283,39 @@ final private[cdc] class Reloads(
   /** Removes the files of a copy that the journal has, or whose mark the server has lost: it has sent later transactions. Without the
     * files a part of the mark's transaction could not be compared, if the server sent it again.
     */
-  def settle(state: ChangeState): Unit = for (copy <- complete if state.contains(copy.lsn)) {
-    if (isPassed) {
-      Failpoints.reach(Failpoint.ReloadStored)
-      (copy.request +: otherRequests).foreach(files.forget)
-      if (comparisons.exists(_.interval.nonEmpty)) files.noteVerified(copy.request.table, System.currentTimeMillis())
+  def settle(state: ChangeState): Unit = {
+    lastLsn = state.last.fold(0L)(_.transaction.lsn)
+    complete.filter(copy => state.contains(copy.lsn)).foreach { copy =>
+      if (!isPassed) files.remove(copy.token)
+      else {
+        Failpoints.reach(Failpoint.ReloadStored)
+        val requests = otherRequests :+ copy.request
+        if (copy.isLast) {
+          requests.foreach(fulfil)
+          requests.foreach(files.removeCopies)
+        } else files.keepLastReady(copy)
+      }
+      reset()
     }
-    files.remove(copy.token)
+  }
+
+  /** Removes a copy whose mark the server has lost, before the journal stores a position after that mark. */
+  def dropLost(next: ChangeState): Unit =
+    complete.filter(copy => !isPassed && next.contains(copy.lsn)).foreach { copy =>
+      files.remove(copy.token)
+      reset()
+    }
+
+  private def reset(): Unit = {
     complete = None
     otherRequests = Nil
     isPassed = false
     isPassing = false
+  }
+
+  private def fulfil(request: ReloadRequest): Unit = {
+    files.forget(request)
+    if (comparisons.exists(_.interval.nonEmpty)) files.noteVerified(request.table, System.currentTimeMillis())
   }
 
   override def close(): Unit = {
@@ -247,19 +323,16 @@ final private[cdc] class Reloads(
     running = None
   }
 
-  /** The rows of a table, and its changes meanwhile.
-    *
-    * @param earlier
-    *   the last transactions whose changes are not kept
-    */
-  final private class Copy(val request: ReloadRequest, earlier: RecentTransactions) extends AutoCloseable {
+  /** The rows of a table, and its changes meanwhile. */
+  final private class Copy(order: RequestedRows) extends AutoCloseable {
+    val request: ReloadRequest = order.request
     val token: String = request.newToken()
 
     /** The requests for the same rows before they are read. */
     val covers: Seq[ReloadRequest] =
       files.requests.filter(one => one.table == request.table && !one.purpose.isSlow && request.purpose.delivers)
     private val (rows, changes) = (files.spool(token, ReloadFiles.Rows), files.spool(token, ReloadFiles.Changes))
-    @volatile private var result = Option.empty[Try[ServerSnapshot]]
+    @volatile private var result = Option.empty[Try[(ServerSnapshot, Option[Chunk])]]
 
     val recording = new ChangeRecording(request.table.toInt, keep)
 
@@ -270,10 +343,9 @@ final private[cdc] class Reloads(
 
     val thread: Thread = new DaemonThreads("epochal-cdc-reload").newThread { () =>
       try {
-        val snapshot = copy(request, rows.write).getOrElse(throw NotCaptured)
-        if (snapshot.running.exists(earlier.contains)) throw NotVisible
+        val (snapshot, chunk) = copy(order, rows.write).getOrElse(throw NotCaptured)
         rows.finish()
-        result = Some(Success(snapshot))
+        result = Some(Success(snapshot -> chunk))
         Failpoints.reach(Failpoint.ReloadCopied)
         server.look(Signal.sql(Signal.Mark + token).query(_)(_.getString(1))): Unit
       } catch { case error: Throwable => result = Some(Failure(error)) }
@@ -284,10 +356,10 @@ final private[cdc] class Reloads(
     /** Ends it at its mark; None: it has failed. */
     def finish(lsn: Long): Option[CompleteReload] = {
       recording.flush()
-      for (snapshot <- result.flatMap(_.toOption)) yield {
+      for ((snapshot, chunk) <- result.flatMap(_.toOption)) yield {
         changes.finish()
-        val complete = CompleteReload(request, token, lsn, snapshot)
-        files.finish(complete)
+        val complete = CompleteReload(request, token, lsn, snapshot, chunk)
+        if (files.hasAllValues(complete)) files.finish(complete) else result = Some(Failure(MissingValues))
         complete
       }
     }
@@ -301,11 +373,18 @@ final private[cdc] class Reloads(
   }
 }
 
-private object Reloads {
+private[cdc] object Reloads {
   private val log = LoggerFactory.getLogger(classOf[Reloads])
 
   private object NotCaptured extends RuntimeException("it is not captured any more")
-  private object NotVisible extends SQLException("a transaction that was delivered is not yet visible", "08000")
+  private object MissingValues extends RuntimeException("an update moved a row into the chunk without its large values")
+
+  /** The rest of a table cannot be loaded in chunks. */
+  object NeedsWholeLoad
+      extends RuntimeException("the table is to be loaded whole: its key has changed, or values are missing")
+
+  /** After so many a table is read whole. */
+  private val MostIncompleteChunks = 3
 
   /** After a copy that failed, until the next one. */
   private val PauseNanos = 5L * 1000000000L

@@ -22,6 +22,8 @@ private[cdc] object Signal {
   /** Before the token of a copy whose rows are kept. */
   val Mark = "reloaded "
 
-  /** SQL that writes a message, and returns its position. */
-  def sql(content: String): Sql = sql"SELECT pg_catalog.pg_logical_emit_message(true, $Prefix, $content)"
+  /** SQL that writes a message, and returns its position. Its transaction waits for no standby, behind which the stream would wait. */
+  def sql(content: String): Sql =
+    sql"""SELECT s.position FROM (SELECT pg_catalog.pg_logical_emit_message(true, $Prefix, $content) AS position,
+         |  pg_catalog.set_config('synchronous_commit', 'local', true)) AS s"""
 }

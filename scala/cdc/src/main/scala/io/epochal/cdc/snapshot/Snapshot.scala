@@ -13,37 +13,14 @@ import java.util.concurrent.{
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.postgresql.PGConnection
 import org.slf4j.LoggerFactory
 
 import io.epochal.cdc.change._
-import io.epochal.cdc.pgoutput.Message.Relation
-import io.epochal.cdc.slot.{CaptureServer, TableFacts}
+import io.epochal.cdc.slot.CaptureServer
 import io.epochal.core.failpoint.{Failpoint, Failpoints}
 import io.epochal.core.thread.DaemonThreads
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
-
-/** The table to copy, and how its rows travel.
-  *
-  * @param number
-  *   its key in [[ChangeState.snapshots]]
-  * @param relation
-  *   its definition, as the rows have it
-  * @param columns
-  *   its columns in SQL, in that order: binary values, or cast to text
-  * @param binary
-  *   whether the values are binary
-  * @param key
-  *   None: it cannot be divided, nor read on after a kill
-  */
-final private[cdc] case class CopiedTable(
-    number: Int,
-    table: TableFacts,
-    relation: Relation,
-    columns: Seq[String],
-    binary: Boolean,
-    key: Option[TableKey])
 
 /** Copies the rows of a table into the journal: ranges of its key in parallel, each in the order of the key, all in one snapshot of
   * the server. A run that was killed is followed by one that reads the rest, in a later snapshot.
@@ -69,14 +46,7 @@ final private[cdc] class Snapshot(
     awaitsWriters: Boolean = false) {
   import Snapshot._
 
-  /** Taken before the snapshot: in an older snapshot, a table that ALTER TABLE has rewritten looks empty. */
-  private val Lock = s"LOCK TABLE ${source.table.rows} IN ACCESS SHARE MODE"
-
-  private val texts = source.key.toSeq.flatMap(_.printed)
-  private val reader = source.key.flatMap(_.reader(source.relation))
-
-  /** Texts of the key that the server adds to each row: none for most keys, since printing is slow. */
-  private val beside = if (reader.isEmpty) texts else Nil
+  private val rows = new TableRows(source)
 
   /** Reads what is left, and returns the state afterwards.
     *
@@ -84,51 +54,15 @@ final private[cdc] class Snapshot(
     *   if a connection is lost, and the server's snapshot with it; what was appended stays
     */
   def run(first: ChangeState): ChangeState = server.once { connection =>
-    if (awaitsWriters) awaitWriters(connection)
-    if (first.snapshots.isEmpty) awaitCommits(connection)
+    if (awaitsWriters) RunningTransactions.awaitWriters(connection, source.table)
+    if (first.snapshots.isEmpty) RunningTransactions.awaitCommits(connection)
     run(connection, first)
-  }
-
-  /** Waits until the transactions that run now have ended, two seconds at most. Of one that has committed and not ended, changes may
-    * be older than the slot, and no snapshot shows its rows.
-    */
-  private def awaitCommits(connection: Connection): Unit = {
-    val startNanos = System.nanoTime()
-    // A snapshot lists those below the highest number that has ended.
-    Sql.query(connection, "SELECT pg_current_xact_id()::text")(_.getString(1)): Unit
-    val snapshot = Sql.query(connection, "SELECT pg_current_snapshot()::text")(_.getString(1)).head
-    val running =
-      sql"SELECT x FROM pg_snapshot_xip($snapshot::pg_snapshot) AS x WHERE pg_xact_status(x) = 'in progress'"
-    while (running.query(connection)(_.getString(1)).nonEmpty && System.nanoTime() - startNanos < CommitNanos)
-      Thread.sleep(CommitPause)
-  }
-
-  /** A transaction that has written a table holds this lock until others see it. */
-  private def awaitWriters(connection: Connection): Unit = {
-    def writers(among: Option[Seq[String]]) = sql"""SELECT l.virtualtransaction FROM pg_locks l
-         |WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted
-         |  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-         |  AND l.relation IN (SELECT ${source.table.oid}::bigint::oid UNION
-         |    SELECT relid::oid FROM pg_partition_tree(${source.table.oid}::bigint::oid::regclass))"""
-      .query(connection)(_.getString(1))
-      .distinct
-      .filter(writer => among.forall(_.contains(writer)))
-    val first = writers(None)
-    var (left, saidNanos) = (first, System.nanoTime())
-    while (left.nonEmpty) {
-      Thread.sleep(CommitPause)
-      left = writers(Some(left))
-      if (left.nonEmpty && System.nanoTime() - saidNanos > SayNanos) {
-        saidNanos = System.nanoTime()
-        log.warn(s"${source.table.name} waits for transactions that are writing to it: ${left.mkString(", ")}")
-      }
-    }
   }
 
   private def run(connection: Connection, first: ChangeState): ChangeState = {
     connection.setAutoCommit(false)
     val (id, view, at) = Sql
-      .queryAll(connection, Seq(Sql.raw(Begin), Sql.raw(Lock), Sql.raw(Export)))((_, rows) =>
+      .queryAll(connection, Seq(Sql.raw(Begin), Sql.raw(rows.lock), Sql.raw(Export)))((_, rows) =>
         (rows.getString(1), ServerSnapshot(rows.getString(2), rows.getLong(3)), rows.getLong(4)))
       .last
       .head
@@ -238,7 +172,7 @@ final private[cdc] class Snapshot(
     */
   private def begin(connection: Connection, id: String): Unit = {
     connection.setAutoCommit(false)
-    Sql.run(connection, s"$Begin; $Lock NOWAIT; SET TRANSACTION SNAPSHOT '$id'")
+    Sql.run(connection, s"$Begin; ${rows.lock} NOWAIT; SET TRANSACTION SNAPSHOT '$id'")
   }
 
   private def read(connection: Connection, ranges: ConcurrentLinkedQueue[Integer], progress: Progress): Unit = {
@@ -248,42 +182,18 @@ final private[cdc] class Snapshot(
   }
 
   private def read(connection: Connection, range: Int, progress: Progress): Unit = {
-    val copy = connection.unwrap(classOf[PGConnection]).getCopyAPI.copyOut(select(range, progress.snapshot))
-    val builder = new FrameBuilder
-    val row = new CopiedRow(beside.size, source.binary)
-    progress.begin(builder)
-    var from = CopyHeader
-    try {
-      var message = copy.readFromCopy()
-      while (message != null) {
-        if (row.isIn(message, from)) {
-          // The last frame of a range has a row: it says that the range is done.
-          if (builder.size >= ChangeIntake.FrameBytes) {
-            progress.write(builder, range, Some(reader.fold(row.key)(_(row.tuple))))
-            wait()
-            progress.begin(builder)
-          }
-          row.read(message, from)
-          builder.add(RowChange.Insert, source.relation, None, Some(row.tuple))
-        }
-        from = 0
-        message = copy.readFromCopy()
-      }
-      if (builder.rows > 0) progress.write(builder, range, None) else progress.skip(range)
-      Failpoints.reach(Failpoint.RangeCopied)
-    } finally
-      // An error of a lost connection would hide the first one.
-      Try(if (copy.isActive) copy.cancelCopy()): Unit
-  }
-
-  private def select(range: Int, snapshot: SnapshotState): String = {
+    val snapshot = progress.snapshot
     val from = snapshot.range(range).last.filter(_.nonEmpty).orElse(Option.when(range > 0)(snapshot.bounds(range - 1)))
-    val until = Option.when(range < snapshot.bounds.size)(snapshot.bounds(range))
-    val conditions = source.key.toSeq.flatMap(key => from.map(key.after) ++ until.map(key.upTo))
-    val where = if (conditions.isEmpty) "" else conditions.mkString(" WHERE ", " AND ", "")
-    val order = source.key.fold("")(key => s" ORDER BY ${key.order}")
-    val list = beside ++ source.columns
-    s"COPY (SELECT ${list.mkString(", ")} FROM ${source.table.rows} AS t$where$order) TO STDOUT (FORMAT binary)"
+    val builder = new FrameBuilder
+    progress.begin(builder)
+    rows.read(connection, from, snapshot.bounds.lift(range), None, builder) { key =>
+      progress.write(builder, range, Some(key))
+      wait()
+      progress.begin(builder)
+      true
+    }: Unit
+    if (builder.rows > 0) progress.write(builder, range, None) else progress.skip(range)
+    Failpoints.reach(Failpoint.RangeCopied)
   }
 
   /** Keys between ranges of about the same size, from a sample. */
@@ -292,14 +202,14 @@ final private[cdc] class Snapshot(
       val order = key.order
       val sample = Sql.query(
         connection,
-        text"""SELECT ${texts.mkString(", ")} FROM (
+        text"""SELECT ${key.printed.mkString(", ")} FROM (
            |  SELECT $order, $Part, lead($Part) OVER (ORDER BY $order) AS $NextPart FROM (
            |    SELECT $order, ntile((SELECT LEAST($Ranges, GREATEST($FewRanges,
            |        pg_catalog.pg_relation_size(${source.table.oid}) / $RangeBytes))::int)) OVER (ORDER BY $order) AS $Part FROM ${source.table.rows} AS t
            |    TABLESAMPLE SYSTEM ((SELECT LEAST(100, 100.0 * $SampledPages / GREATEST(1, relpages))
            |      FROM pg_catalog.pg_class WHERE oid = ${source.table.oid})) REPEATABLE (1)) AS t) AS t
            |WHERE $Part <> $NextPart ORDER BY $order"""
-      )(rows => texts.indices.map(i => rows.getString(i + 1)))
+      )(rows => key.printed.indices.map(i => rows.getString(i + 1)))
       sample.distinct
     }
 }
@@ -315,14 +225,6 @@ private[cdc] object Snapshot {
 
   private val SecondsToAnswer = 5
 
-  private val CommitNanos = 2000L * 1000000L
-
-  /** Between two lines of the log. */
-  private val SayNanos = 10000L * 1000000L
-
-  /** Milliseconds. */
-  private val CommitPause = 20L
-
   /** Pages from which the bounds of ranges are taken. */
   private val SampledPages = 1000
 
@@ -330,10 +232,7 @@ private[cdc] object Snapshot {
   private val Part = "\"part of the sample\""
   private val NextPart = "\"next part of the sample\""
 
-  /** Bytes before the first row: signature, flags, and the length of an extension, which is empty. */
-  private val CopyHeader = 19
-
-  private val Begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+  val Begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
   private val Export =
     """SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text,
