@@ -253,9 +253,10 @@ def test_status_shows_the_lag_of_the_slot_on_the_source_of_the_checkpoint(
         code, shown = status(system)
         assert code == 0
         assert f"epochal-cdc: 0 rows of slot {postgres.schema}, changes from 0/10 on" in shown
+        # Other tests write to the server's log, too.
         assert re.search(
-            rf"^Slot {postgres.schema}\n  2\.\d MB behind, confirmed up to [0-9A-F/]+; "
-            r"(reserved|extended), 2\.\d MB of log kept, not in use$",
+            rf"^Slot {postgres.schema}\n  [2-9]\.\d MB behind, confirmed up to [0-9A-F/]+; "
+            r"(reserved|extended), [2-9]\.\d MB of log kept, not in use$",
             shown,
             re.MULTILINE,
         )
@@ -263,10 +264,12 @@ def test_status_shows_the_lag_of_the_slot_on_the_source_of_the_checkpoint(
         assert slot["behind"] > 2_000_000
         postgres.query("SELECT pg_logical_emit_message(true, 'test', repeat('x', 20000000))")
         code, shown = status(system)
-        assert (code, " 22 MB behind" in shown) == (3, True)
+        assert code == 3
+        assert re.search(r" 2[2-9] MB behind", shown)
         assert status(system, "--max-retained", "1GB")[0] == 0
         code, shown = status(system, "--max-retained", "20MB")
-        assert (code, f"22 MB of log for slot {postgres.schema}, more than 20MB" in shown) == (3, True)
+        assert code == 3
+        assert re.search(rf"2[2-9] MB of log for slot {postgres.schema}, more than 20MB", shown)
         # Another server, or one that was restored from a dump: its slot is not the checkpoint's.
         code, shown = status("7")
         assert (code, shown) == (1, "")
