@@ -69,7 +69,8 @@ object Sqlite extends TestDatabases {
 
     override def close(): Unit = {
       ConnectionPool.sweep(java.time.Duration.ZERO)
-      Using.resource(Files.list(directory))(_.forEach(Files.delete(_)))
+      // The last connection removes files, too.
+      Using.resource(Files.list(directory))(_.forEach(file => Files.deleteIfExists(file): Unit))
       Files.delete(directory)
     }
   }
