@@ -77,19 +77,34 @@ trait CdcQueries extends CollectedQueries {
   final protected def reloadFiles(checkpoint: File): Seq[String] =
     Option(new File(checkpoint, "sources/0/cdc/reload").list).toSeq.flatten
 
-  /** Requests a reload, and runs the body after its rows were copied, and before they are delivered. */
-  final protected def whileCopied(query: StreamingQuery, shop: Shop, request: String)(body: => Unit): Unit = {
+  /** The transaction of each change that a query has delivered. */
+  final protected def commitsOf(name: String): Seq[String] =
+    Collected.of(name).map(_.getAs[String]("_commit_version").takeWhile(_ != '/'))
+
+  /** Runs a body in which a copy waits, once it has its rows, until the file is deleted.
+    *
+    * @param copy
+    *   its number
+    * @param more
+    *   failures of other steps
+    */
+  final protected def holding(copy: Int, more: String = "")(body: File => Unit): Unit = {
     val held = File.createTempFile("reload", ".hold")
-    Failpoints.arm(s"reload.copied=hold:$held")
-    try {
-      shop.run(request)
-      until(query)(assert(Files.size(held.toPath) > 0))
-      body
-    } finally {
-      Files.delete(held.toPath)
+    Failpoints.arm(s"reload.copied=hold:$held@$copy$more")
+    try body(held)
+    finally {
+      Files.deleteIfExists(held.toPath)
       Failpoints.disarm()
     }
   }
+
+  /** Requests a reload, and runs the body after its rows were copied, and before they are delivered. */
+  final protected def whileCopied(query: StreamingQuery, shop: Shop, request: String)(body: => Unit): Unit =
+    holding(copy = 1) { held =>
+      shop.run(request)
+      until(query)(assert(Files.size(held.toPath) > 0))
+      body
+    }
 
   /** Our error of a condition that ends the body. */
   final protected def refused(condition: Condition)(body: => Any): EpochalException = {

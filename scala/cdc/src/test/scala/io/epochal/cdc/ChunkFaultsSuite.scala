@@ -1,6 +1,5 @@
 package io.epochal.cdc
 
-import java.io.File
 import java.nio.file.Files
 
 import scala.util.{Try, Using}
@@ -43,17 +42,6 @@ final class ChunkFaultsSuite extends CdcQueries {
     .map(row => row(0).toInt -> row(1))
     .toMap
 
-  /** Runs the body after the first copy, which waits for its end; a later step may fail. */
-  private def holding(more: String = "")(body: File => Unit): Unit = {
-    val held = File.createTempFile("chunk", ".hold")
-    Failpoints.arm(s"reload.copied=hold:$held@1$more")
-    try body(held)
-    finally {
-      Files.deleteIfExists(held.toPath)
-      Failpoints.disarm()
-    }
-  }
-
   private def failing(steps: String)(body: => Unit): Unit = {
     Failpoints.arm(steps)
     try intercept[Exception](body): Unit
@@ -66,7 +54,7 @@ final class ChunkFaultsSuite extends CdcQueries {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>
         shop.run(s"INSERT INTO orders SELECT i, $large FROM generate_series(1, 4) i")
-        holding(";reload.copied=fail@2") { held =>
+        holding(1, ";reload.copied=fail@2") { held =>
           val query = start(shop.read(chunks: _*), "chunk_frame", dir.toString)
           until(query)(assert(Files.size(held.toPath) > 0))
           shop.run("INSERT INTO orders VALUES (100, 'later')")
@@ -110,7 +98,7 @@ final class ChunkFaultsSuite extends CdcQueries {
           )
           val move = Seq("UPDATE orders SET id = 0 WHERE id = 5", "UPDATE orders SET id = id WHERE id = 2")
           val options = chunks :+ ("verify" -> "compare")
-          def moving(request: => Unit)(isDone: => Boolean): Unit = holding() { held =>
+          def moving(request: => Unit)(isDone: => Boolean): Unit = holding(1) { held =>
             stopped(start(shop.read(options: _*), name, dir.toString)) {
               val query = spark.streams.active.head
               request
@@ -202,7 +190,7 @@ final class ChunkFaultsSuite extends CdcQueries {
             "SET synchronous_commit TO local",
             "ALTER SYSTEM RESET synchronous_standby_names",
             "SELECT pg_reload_conf()")
-          holding() { held =>
+          holding(1) { held =>
             stopped(start(shop.read(chunks: _*), "chunk_standby", dir.toString)) {
               val query = spark.streams.active.head
               until(query)(assert(Files.size(held.toPath) > 0))
@@ -232,7 +220,7 @@ final class ChunkFaultsSuite extends CdcQueries {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>
         shop.run("INSERT INTO orders SELECT i, 'old' FROM generate_series(1, 9) i")
-        holding() { held =>
+        holding(1) { held =>
           stopped(start(shop.read(chunks: _*), "chunk_lost", dir.toString)) {
             val query = spark.streams.active.head
             until(query)(assert(Files.size(held.toPath) > 0))

@@ -1,6 +1,5 @@
 package io.epochal.cdc
 
-import java.io.File
 import java.nio.file.Files
 
 import scala.util.Using
@@ -14,9 +13,6 @@ final class ChunkSuite extends CdcQueries {
   private val verify = "SELECT pg_logical_emit_message(true, 'epochal', 'verify public.orders')"
   private val chunks = Seq("snapshot" -> "chunks", "chunkRows" -> "2", "onTruncate" -> "emit")
 
-  private def commitsOf(name: String): Seq[String] =
-    Collected.of(name).map(_.getAs[String]("_commit_version").takeWhile(_ != '/'))
-
   /** The changes of each transaction. */
   private def transactions(name: String): Seq[Seq[(String, Any, Any)]] = {
     val all = changes(name).zip(commitsOf(name))
@@ -24,17 +20,6 @@ final class ChunkSuite extends CdcQueries {
   }
 
   private def inserts(ids: Int*): Seq[(String, Any, Any)] = ids.map(id => ("insert", id, s"old $id"))
-
-  /** Runs the body after a chunk was copied, and before it is delivered. */
-  private def holding(chunk: Int)(body: File => Unit): Unit = {
-    val held = File.createTempFile("chunk", ".hold")
-    Failpoints.arm(s"reload.copied=hold:$held@$chunk")
-    try body(held)
-    finally {
-      Files.deleteIfExists(held.toPath)
-      Failpoints.disarm()
-    }
-  }
 
   test("a table is loaded in chunks: each is a transaction, and has the changes of its rows since they were read") {
     Using.resource(new Shop) { shop =>

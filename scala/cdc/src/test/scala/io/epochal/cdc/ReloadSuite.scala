@@ -29,10 +29,6 @@ final class ReloadSuite extends CdcQueries {
   private def ofSource(shop: Shop): String =
     shop.text("SELECT string_agg(id || ' ' || note, e'\n' ORDER BY id) FROM orders")
 
-  /** The commit of each change. */
-  private def commitsOf(name: String): Seq[String] =
-    Collected.of(name).map(_.getAs[String]("_commit_version").takeWhile(_ != '/'))
-
   test("the rows of a table are delivered again, in one transaction, and the changes since they were read") {
     Using.resource(new Shop) { shop =>
       withTempDir { dir =>

@@ -285,7 +285,7 @@ abstract class ComparedChunks(databases: TestDatabases, uuidType: String = "") e
       write(f, run, 0, of(1, (1 to 3).map(item("insert", _, 1L, "a"))))
       write(f, run, 1, of(2, itemPart(item("verify_until", 2, 1L), 1, 2)))
       assert(run.metrics("verified").endsWith("t: 2 rows equal, 0 different, 0 missing, 0 extra up to (id 1, line 2)"))
-      // The source's key lacks a column of ours.
+      // The source's key lacks a column of the sink's key.
       write(f, run, 2, of(3, itemPart(item("verify_until", null, 1L), 1, 2)))
       val reason = "not compared: line null is neither a whole number nor a UUID"
       assert(run.metrics("verified").endsWith(s"t: $reason up to (id 1, line null)"))

@@ -58,7 +58,7 @@ final private[cdc] class ReloadFiles(store: FileStore) {
     def isCopied(one: ReloadRequest) = copies.exists(_.startsWith(s"${one.name}-"))
     // The journal has no part of such a copy: the log was not read since the request.
     if (pending.contains(request) && isCopied(request) && request.lsn != 0) {
-      if (!isResent) remove(store.names().filter(_.startsWith(s"${request.name}-")))
+      if (!isResent) removeCopies(request)
     } else if (!pending.exists(one => one.table == request.table && one.purpose == request.purpose && !isCopied(one)))
       this.request(request, again = true)
   }
@@ -143,11 +143,9 @@ final private[cdc] class ReloadFiles(store: FileStore) {
   /** Whether the changes of a chunk have all values. */
   def hasAllValues(copy: CompleteReload): Boolean = copy.chunk.forall { chunk =>
     var isComplete = true
-    val truncate = lastTruncate(copy)(())
-    var ordinal = 0L
+    // Those before a TRUNCATE are not delivered.
     changes(copy, Changes)(_.foreach { change =>
-      ordinal += 1
-      isComplete &= ordinal <= truncate || chunk.clip(change).isRight
+      isComplete = change.kind == RowChange.Truncate || isComplete && chunk.clip(change).isRight
     })
     isComplete
   }

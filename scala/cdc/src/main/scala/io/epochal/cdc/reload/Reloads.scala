@@ -111,8 +111,8 @@ final private[cdc] class Reloads(
     schedule()
   }
 
-  /** Requests a load of the whole table instead of its remaining chunks. The old request stays until then: its last chunk says which
-    * rows were delivered.
+  /** Requests a load of the whole table instead of its remaining chunks. The old request stays until then, since its last chunk
+    * says which rows were delivered.
     */
   private def requestWhole(intake: ChangeIntake, table: Int): Unit = {
     val oid = Integer.toUnsignedLong(table)
@@ -260,7 +260,7 @@ final private[cdc] class Reloads(
   private def deliver(token: String, lsn: Long, intake: ChangeIntake)(begin: () => Unit)(
       pass: Iterator[FrameReader.StoredChange] => Unit): Unit = {
     for (copy <- running if copy.token == token && copy.failure.isEmpty) {
-      complete = copy.finish(lsn).filter(_ => copy.failure.isEmpty)
+      complete = copy.finish(lsn)
       // A chunk covers no other request.
       otherRequests = if (complete.forall(_.chunk.isEmpty)) copy.covers else Nil
       copy.failure.foreach(end(copy, intake, _))
@@ -356,11 +356,12 @@ final private[cdc] class Reloads(
     /** Ends it at its mark; None: it has failed. */
     def finish(lsn: Long): Option[CompleteReload] = {
       recording.flush()
-      for ((snapshot, chunk) <- result.flatMap(_.toOption)) yield {
+      result.flatMap(_.toOption).flatMap { case (snapshot, chunk) =>
         changes.finish()
         val complete = CompleteReload(request, token, lsn, snapshot, chunk)
-        if (files.hasAllValues(complete)) files.finish(complete) else result = Some(Failure(MissingValues))
-        complete
+        val hasAllValues = files.hasAllValues(complete)
+        if (hasAllValues) files.finish(complete) else result = Some(Failure(MissingValues))
+        Option.when(hasAllValues)(complete)
       }
     }
 

@@ -83,8 +83,8 @@ final private[cdc] class ChunkReader(
       end: Long,
       showsRecentCommits: ServerSnapshot => Boolean): ServerSnapshot = {
     val view = Sql
-      .queryAll(connection, Seq(Sql.raw(Snapshot.Begin), Sql.raw(rows.lock), Sql.raw(View)))((_, row) =>
-        ServerSnapshot(row.getString(1), row.getLong(2)))
+      .queryAll(connection, Seq(Sql.raw(Snapshot.Begin), Sql.raw(rows.lock), Sql.raw(s"SELECT ${Snapshot.View}")))(
+        (_, row) => ServerSnapshot(row.getString(1), row.getLong(2)))
       .last
       .head
     if (showsRecentCommits(view)) view
@@ -109,7 +109,4 @@ private[cdc] object ChunkReader {
 
   /** Bytes at which a chunk ends, with the frame that exceeds them. */
   private val MaxBytes: Long = 64L << 20
-
-  private val View: String =
-    "SELECT pg_catalog.pg_current_snapshot()::text, (pg_catalog.pg_current_wal_insert_lsn() - '0/0')::bigint"
 }

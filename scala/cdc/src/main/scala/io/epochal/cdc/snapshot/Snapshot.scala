@@ -234,10 +234,12 @@ private[cdc] object Snapshot {
 
   val Begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
+  /** The columns of a [[ServerSnapshot]]. */
+  val View = "pg_catalog.pg_current_snapshot()::text, (pg_catalog.pg_current_wal_insert_lsn() - '0/0')::bigint"
+
   private val Export =
-    """SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()::text,
-      |  (pg_catalog.pg_current_wal_insert_lsn() - '0/0')::bigint,
-      |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint""".stripMargin
+    s"""SELECT pg_catalog.pg_export_snapshot(), $View,
+       |  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint""".stripMargin
 
   /** A commit that waits until the log is on the server's disk. */
   private val Flush =
