@@ -22,8 +22,8 @@ BUDGETS = {
     "random": 346,
     "rest": 9028,
     "ingest": 2469,
-    "cdc": 6640,
-    "jdbc": 8682,
+    "cdc": 6675,
+    "jdbc": 8757,
     "inspect": 424,
     "app": 65,
     "testkit": 1861,
@@ -31,7 +31,7 @@ BUDGETS = {
 #: Scala files that still hold several concepts, one on a line. The list only shrinks, and goes when it is empty.
 UNDIVIDED = Path(__file__).with_name("undivided_files.txt")
 #: Maximum lines of the Python package without its tools.
-PYTHON_CORE = 4838
+PYTHON_CORE = 4839
 NOT_OURS = {"build", "dist", "target", "__pycache__", "spark-warehouse", "metastore_db"}
 
 # Hosts of package registries. Builds use the registries that the user's tools are configured for.

@@ -3,8 +3,9 @@
 The first line of its input is JSON: ``url``, ``user``, ``schema``, ``tables``, each with an empty replica,
 ``checkpoints``, ``jvm``, ``rows`` of a batch, and as needed ``keys`` of tables whose key is not ``id``,
 ``max_journal_bytes``, ``memory`` of the driver, ``target``, the URL of another database, where the replicas are
-created, ``together``, for one query of all tables, ``cuts``, for its batches to be limited, and ``drivers``, a class
-path. Streams until it is killed; prints ``started``, and ``ended`` with the reason if a query ends.
+created, ``together``, for one query of all tables, ``repairs`` of rows that differ, ``cuts``, for its batches to be
+limited, and ``drivers``, a class path. Streams until it is killed; prints ``started``, and ``ended`` with the reason if
+a query ends.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def replicas(spark: SparkSession, settings: dict[str, Any]) -> epochal.Replicati
         slot=slot(settings, settings["schema"]),
         checkpoint=f"{settings['checkpoints']}/all",
         limits=Limits(rows=settings["rows"]) if settings.get("cuts") else None,
+        verify=cdc.Repair() if settings.get("repairs") else cdc.Verify(),
         sink_id="all",
         trigger="50 milliseconds",
     )

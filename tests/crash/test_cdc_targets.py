@@ -1,7 +1,8 @@
 """Replicas in other databases of a PostgreSQL table, or of several by one query, that change all the time; the driver
-is killed with SIGKILL at steps of the sink and at random moments. Afterwards the rows are equal. Several are reloaded
-and compared again and again meanwhile, and their columns are altered: a reader sees only states that the source had,
-and no comparison finds a difference.
+is killed with SIGKILL at steps of the sink and at random moments, and the source's server now and then. Afterwards the
+rows are equal. Several are reloaded and compared again and again meanwhile, and their columns are altered, or rows of
+the replicas are damaged and repaired: a reader sees only states that the source had, and no comparison finds another
+difference.
 
 ``EPOCHAL_CRASH=full`` kills it 20 times for each database, otherwise twice; ``EPOCHAL_CDC_KILLS`` sets the number.
 """
@@ -10,14 +11,16 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from crash import replica
@@ -31,6 +34,8 @@ from support.seeds import FULL, kill_seed
 from support.waiting import until
 
 KILLS = int(os.environ.get("EPOCHAL_CDC_KILLS") or (20 if FULL else 2))
+#: One kill in so many also ends the server.
+SERVER_EVERY = 5
 ACCOUNTS = 500
 #: Written when the writer has stopped.
 LAST = 1_000_000
@@ -53,14 +58,16 @@ class Place:
 
     Args:
         rows: those of a query, each as its values in a line, with tabs between them.
+        execute: runs a statement.
     """
 
     url: str
     rows: Callable[[str], list[str]]
+    execute: Callable[[str], object]
 
 
 class Thread(threading.Thread):
-    """Repeats a function until it is stopped.
+    """Repeats a function until it is stopped, also while the server is away.
 
     Attributes:
         failure: the error that has ended it.
@@ -75,7 +82,8 @@ class Thread(threading.Thread):
     def run(self) -> None:
         try:
             while not self._stopped.wait(self._pause):
-                self._step()
+                with suppress(psycopg.OperationalError):
+                    self._step()
         except BaseException as error:
             self.failure = error
 
@@ -125,21 +133,33 @@ def request(database: Postgres, draw: random.Random, tables: list[str]) -> None:
     database.execute(f"SELECT pg_logical_emit_message(true, 'epochal', '{draw.choice(['reload', 'verify'])} {table}')")
 
 
+def damage(place: Place, draw: random.Random) -> None:
+    """Changes rows of a replica, and adds one."""
+    key = draw.randrange(ACCOUNTS)
+    with suppress(sqlite3.OperationalError):
+        place.execute(f"UPDATE accounts_replica SET balance = balance + 1 WHERE id BETWEEN {key} AND {key + 50}")
+        place.execute(
+            f"INSERT INTO accounts_replica (id, balance, document) VALUES ({LAST + draw.randrange(LAST)}, 0, '')"
+        )
+
+
 @contextmanager
 def place_of(kind: str, directory: Path, source: Postgres) -> Iterator[Place]:
     if kind == "postgres":
-        yield Place(source.url, lambda sql: ["\t".join(map(str, row)) for row in source.query(sql)])
+        yield Place(source.url, lambda sql: ["\t".join(map(str, row)) for row in source.query(sql)], source.execute)
         return
     if kind == "sqlite":
         database = Sqlite(directory / "replica.db")
-        yield Place(database.url, lambda sql: ["\t".join(map(str, row)) for row in database.query(sql)])
+        rows = lambda sql: ["\t".join(map(str, row)) for row in database.query(sql)]  # noqa: E731
+        yield Place(database.url, rows, database.execute)
         return
     if reason := mysql.missing(kind):
         pytest.skip(reason)
     with mysql.server(kind, "--local-infile=ON") as running:
         running.client("-e", "CREATE DATABASE replicas CHARACTER SET utf8mb4")
         url = f"jdbc:{kind}://127.0.0.1:{running.port}/replicas?user=root"
-        yield Place(url, lambda sql: running.client("-N", "-B", "replicas", sql=sql).splitlines())
+        client = lambda sql: running.client("-N", "-B", "replicas", sql=sql).splitlines()  # noqa: E731
+        yield Place(url, client, client)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "mariadb", "mysql"])
@@ -162,15 +182,27 @@ def test_replicas_that_are_loaded_in_chunks_are_equal_after_kills(kind: str, tmp
     copy_with_kills(kind, ["accounts", "history", "here", "there"], tmp_path, snapshot="chunks")
 
 
+@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
+def test_replicas_that_are_damaged_and_repaired_are_equal_after_kills(kind: str, tmp_path: Path) -> None:
+    copy_with_kills(kind, ["accounts", "history", "here", "there"], tmp_path, repairs=True)
+
+
 def copy_with_kills(
-    kind: str, tables: list[str], directory: Path, *, alters: bool = False, snapshot: str = "whole"
+    kind: str,
+    tables: list[str],
+    directory: Path,
+    *,
+    alters: bool = False,
+    repairs: bool = False,
+    snapshot: str = "whole",
 ) -> None:
     print(f"\nEPOCHAL_KILL_SEED={SEED}")
     draw = random.Random(SEED)
     drivers = ":".join(str(jar) for jar in sorted((ROOT / "build" / "drivers").glob("m*-*.jar")))
     together = len(tables) > 1
     with ExitStack() as stack:
-        database = new_postgres(stack.enter_context(server()).dsn, "shop")
+        running = stack.enter_context(server())
+        database = new_postgres(running.dsn, "shop")
         place = stack.enter_context(place_of(kind, directory, database))
         replica.create(database, ACCOUNTS)
         for table, columns in MOVED.items():
@@ -179,6 +211,7 @@ def copy_with_kills(
             )
         mover = Thread(lambda: move(database, draw), 0.03)
         requests = Thread(lambda: request(database, draw, tables) if together else None, 2)
+        damages: Thread | None = None
         columns_of = Columns(database, draw, tables)
         ddl: Thread | None = None
         seen: set[str] = set()
@@ -209,7 +242,8 @@ def copy_with_kills(
                 "drivers": drivers,
                 "together": together,
                 "snapshot": snapshot,
-                "chunk_rows": 40,
+                "chunk_rows": 40 if snapshot == "chunks" else 400,
+                "repairs": repairs,
             }
             program = job(database, directory, jvm, tables=tables, **how)
             try:
@@ -224,6 +258,14 @@ def copy_with_kills(
             until(lambda: runs(program) and "started" in program.output(), "the query", 180)
             time.sleep(draw.uniform(0, 8))
             runs(program)
+
+        def with_server(program: Program) -> None:
+            until(lambda: runs(program) and "started" in program.output(), "the query", 180)
+            time.sleep(draw.uniform(0, 4))
+            draw.choice([running.kill, running.stop])()
+            running.start()
+            # The query may end, since its target was away, too.
+            time.sleep(draw.uniform(0, 8))
 
         def arrive(*marks: int) -> Callable[[Program], object]:
             def all_arrive(program: Program) -> None:
@@ -240,8 +282,11 @@ def copy_with_kills(
             writer.keeps_documents = True
             reader = Thread(lambda: read() if together and snapshot == "whole" else None, 0.05)
             ddl = Thread(columns_of.alter, 3) if alters else None
+            damages = Thread(lambda: damage(place, draw), 1) if repairs else None
             for kill in range(KILLS):
-                if kill % 3 == 1:
+                if kill % SERVER_EVERY == SERVER_EVERY - 1 and not alters:
+                    copy("", with_server)
+                elif kill % 3 == 1:
                     copy("", at_random)
                 else:
                     steps = STEPS + RELOADS if together else STEPS
@@ -253,16 +298,22 @@ def copy_with_kills(
             writer.stop()
             mover.stop()
             requests.stop()
-            if ddl:
-                ddl.stop()
+            for thread in filter(None, (ddl, damages)):
+                thread.stop()
 
         def arrive_and_compare(program: Program) -> None:
             arrive(LAST)(program)
             if together:
                 verify = f"SELECT pg_logical_emit_message(true, 'epochal', 'verify slot {database.schema}')"
-                database.execute(verify)
-                equal = f"{FOUND} WHERE found LIKE '%equal, 0 different, 0 missing, 0 extra'"
-                until(lambda: runs(program) and len(results(equal)) == len(tables), "the comparisons", 60)
+                equal = f"{FOUND} WHERE found LIKE '%equal, 0 different, 0 missing, 0 extra' AND until_key IS NULL"
+
+                def are_equal() -> bool:
+                    # What a comparison has corrected is equal at the next one.
+                    database.execute(verify)
+                    time.sleep(3)
+                    return runs(program) and len(results(equal)) == len(tables)
+
+                until(are_equal, "the comparisons", 180)
 
         copy("", arrive_and_compare)
         reader.stop()
@@ -276,6 +327,8 @@ def copy_with_kills(
             print(f"{KILLS} kills, {writer.transactions} transactions, {len(rows)} rows of {table} equal")
         assert seen == ({"60000"} if together and snapshot == "whole" else set())
         compared = {text for text in found if not text.startswith("not compared: ")}
-        assert [text for text in compared if ", 0 different, 0 missing, 0 extra" not in text] == []
+        differing = [text for text in compared if ", 0 different, 0 missing, 0 extra" not in text]
+        assert [text for text in differing if not (repairs and ", corrected" in text)] == []
+        assert bool(differing) == repairs
         print(f"{len(compared)} results of comparisons: equal; {columns_of.count} changes of columns")
         database.drop_slot(database.schema if together else f"{database.schema}_accounts")

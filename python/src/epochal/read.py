@@ -60,9 +60,9 @@ def cdc(
 
     Columns: those of the table, then ``_unchanged_columns ARRAY<STRING>`` (columns whose value the server did not
     send, because an update left it alone; NULL when there are none), ``_change_type STRING`` (``"insert"``,
-    ``"update_preimage"``, ``"update_postimage"``, ``"delete"``, ``"truncate"``; for a comparison ``"verify_begin"``,
-    ``"verify"``, ``"verify_update"``, ``"verify_delete"``, ``"verify_end"``), ``_commit_version STRING`` (sorts in
-    commit order) and ``_commit_timestamp TIMESTAMP``.
+    ``"update_preimage"``, ``"update_postimage"``, ``"delete"``, ``"truncate"``; for a comparison
+    ``"verify"`` and other words that begin so), ``_commit_version STRING`` (sorts in commit order) and
+    ``_commit_timestamp TIMESTAMP``.
 
     Of several tables: ``_table STRING`` (such as ``"public.orders"``), ``before STRING`` and ``after STRING`` (JSON of
     the row), or with ``rows="typed"`` a STRUCT column of its name for each table (NULL in the rows of others),

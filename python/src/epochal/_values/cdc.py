@@ -30,6 +30,7 @@ class Slot(Value):
     operations: Sequence[str] | None = option("operations")
     accept_change: str | None = option("acceptChange")
     max_lag: Size | None = option("maxSlotLag")
+    max_standby_lag: Size | None = option("maxStandbyLag")
     max_journal_bytes: Size | None = option("maxJournalBytes")
 
 
@@ -45,7 +46,7 @@ class Verify(Value, verify="compare"):
 
 
 class Repair(Verify, verify="repair"):
-    """Reloads the tables instead, which corrects replicas that differ."""
+    """Compares tables with their replicas, and corrects these; needs ``epochal.write.jdbc`` or ``epochal.replicate``."""
 
 
 #: Values of ``verify`` of ``epochal.read.cdc``.

@@ -45,7 +45,7 @@ final private[cdc] class Capture(
   private val (restoredState, wholeRow) = ChangeState.of(journal, store.toString)
   @volatile private var state = restoredState.after(markers.newest)
   private val reloads =
-    new Reloads(server, origin.slot, reloadFiles, state, tables, options.comparisons, snapshots.reload)
+    new Reloads(server, origin.slot, reloadFiles, state, tables, options.comparisons, snapshots.waits, snapshots.reload)
   private val thread = new DaemonThreads("epochal-cdc").newThread(() => run())
   private val reconnects = new LongAdder
 

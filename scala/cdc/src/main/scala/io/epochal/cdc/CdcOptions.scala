@@ -40,6 +40,7 @@ final case class CdcOptions private[cdc] (
     operations: Set[String],
     heartbeat: Duration,
     maxSlotLag: Option[Long],
+    maxStandbyLag: Option[Long],
     maxJournalBytes: Long,
     retry: RetrySettings,
     numPartitions: Option[Int],
@@ -108,7 +109,7 @@ object CdcOptions extends OptionList {
     "Accepts one change that the log does not show: the value in the hint of CAPTURE_CHANGED.")
   val Verify =
     option("verify", OptionType.choice(Seq[ReloadPurpose](ReloadPurpose.Verify, ReloadPurpose.Repair))(_.name))(
-      "Compares tables with their replicas (compare), or reloads them and reports the differences (repair): on request, and every verifyInterval. Unset: requests are ignored.")
+      "Compares tables with their replicas (compare), and corrects those that differ (repair): on request, and every verifyInterval. Unset: requests are ignored.")
   val VerifyInterval = option("verifyInterval", OptionType.duration, sample = Some("1 day"))(
     "How often each table is compared with its replica. Unset: only on request.")
   val VerifyRowsPerSecond = option("verifyRowsPerSecond", OptionType.long(1), Some(50000L))(
@@ -119,6 +120,8 @@ object CdcOptions extends OptionList {
     "How often the slot moves on while the table does not change.")
   val MaxSlotLag = option("maxSlotLag", OptionType.bytes, sample = Some("10g"))(
     "Bytes of log that the server may keep for the slot; beyond them the query fails. Unset: no limit.")
+  val MaxStandbyLag = option("maxStandbyLag", OptionType.bytes, sample = Some("256m"))(
+    "Bytes of log that a standby may be behind; while one is further behind, no reload, comparison or chunk begins. Unset: no limit.")
   val MaxJournalBytes = option("maxJournalBytes", OptionType.bytes, Some(1L << 30))(
     "Maximum undelivered bytes in the checkpoint; beyond it the server keeps the changes.")
   val MaxBytes = option("maxBytesPerBatch", OptionType.bytes, sample = Some("64m"))(
@@ -176,6 +179,7 @@ object CdcOptions extends OptionList {
       values(Operations).toSet -- Option.when(values(Truncates) == OnTruncate.Ignore)("truncate"),
       values(Heartbeat),
       values.get(MaxSlotLag),
+      values.get(MaxStandbyLag),
       values(MaxJournalBytes),
       RetryOptions.settings(values),
       values.get(NumPartitions),

@@ -174,6 +174,7 @@ abstract private class CdcReader(frames: Frames, protected val schema: StructTyp
       case RowChange.LowerBound        => tuple(body, VerifyAfter)
       case RowChange.UpperBound        => tuple(body, VerifyUntil)
       case RowChange.Verified          => empty(VerifyEnd)
+      case RowChange.Repaired          => empty(VerifyRepair)
     }
 
   private def two(body: Int, one: UTF8String, other: UTF8String): Unit = {
@@ -271,6 +272,7 @@ private object CdcReader {
   val VerifyAfter: UTF8String = UTF8String.fromString("verify_after")
   val VerifyUntil: UTF8String = UTF8String.fromString("verify_until")
   val VerifyEnd: UTF8String = UTF8String.fromString("verify_end")
+  val VerifyRepair: UTF8String = UTF8String.fromString("verify_repair")
   val VersionLength = 27
   val Digits = "0123456789ABCDEF"
 

@@ -17,7 +17,8 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
     options.createsPublication,
     options.preimages,
     options.operations,
-    copies = options.starting == CdcStart.Initial)
+    copies = options.starting == CdcStart.Initial,
+    standbys = options.maxStandbyLag.nonEmpty)
 
   def facts(connection: Connection, needs: CaptureNeeds): ServerFacts = ServerFacts.of(
     connection,
@@ -38,7 +39,8 @@ final private[cdc] class ServerCheck(options: CdcOptions, server: CaptureServer,
       facts,
       own.copy(createsSlot = own.createsSlot && (hasSlot || ofFirstStart), copies = own.copies && ofFirstStart),
       ofPublication = hasSlot || options.publication.nonEmpty,
-      ofSlot = hasSlot && (ofFirstStart || facts.slot.isEmpty))
+      ofSlot = hasSlot && (ofFirstStart || facts.slot.isEmpty)
+    )
   }
 
   /** Refuses a server that lacks a point, whatever the checkpoint has.

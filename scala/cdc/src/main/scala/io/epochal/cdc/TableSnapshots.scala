@@ -3,7 +3,8 @@ package io.epochal.cdc
 import java.sql.Connection
 import java.util.concurrent.TimeUnit.NANOSECONDS
 import java.util.concurrent.atomic.AtomicLong
-import java.util.zip.CRC32C
+
+import scala.util.Try
 
 import org.slf4j.LoggerFactory
 
@@ -91,7 +92,7 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
       val source = copyOf(table)
       if (purpose != ReloadPurpose.Load) {
         val builder = new FrameBuilder
-        builder.begin(CommittedTransaction(0, xid = 0, 0, 0), 0, new CRC32C)
+        builder.beginRows()
         builder.add(RowChange.Truncate, source.relation, None, None)
         builder.end(complete = true): Unit
         store(builder.frame(ChangeState.Empty).payload)
@@ -126,6 +127,20 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
         view -> None
       }
     }
+
+  /** Whether no table is to be read again now, since a standby is too far behind. */
+  def waits(): Boolean = options.maxStandbyLag.exists { most =>
+    val lag = Try(server.look(connection => Sql.query(connection, StandbyLag)(_.getLong(1)).head))
+    val isBehind = !lag.toOption.exists(_ <= most)
+    if (isBehind && System.nanoTime() > nextWarning) {
+      val reason = lag.fold(_.getMessage, bytes => s"a standby is $bytes bytes behind")
+      log.warn(s"${options.source}: no table is compared, reloaded or loaded now: $reason")
+      nextWarning = System.nanoTime() + WarningNanos
+    }
+    isBehind
+  }
+
+  private var nextWarning = System.nanoTime()
 
   /** A captured table as it is now; without columns that were added since the query was planned, unless rows name their columns.
     *
@@ -186,6 +201,13 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
 private object TableSnapshots {
   private val log = LoggerFactory.getLogger(classOf[TableSnapshots])
   private val PlanRows = "\"Plan Rows\": (\\d+)".r
+
+  /** Of the standby that is furthest behind; readers of logical slots are none. */
+  private val StandbyLag =
+    """SELECT COALESCE(max(pg_current_wal_lsn() - r.replay_lsn), 0)::bigint FROM pg_stat_replication r WHERE NOT EXISTS
+      |(SELECT FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')""".stripMargin
+
+  private val WarningNanos = 60L * 1000000000L
 
   /** Keys per query. */
   private val MaxKeys = 5000

@@ -87,6 +87,46 @@ final class FailoverSuite extends CdcQueries {
     }
   }
 
+  test("while a standby is far behind, no table is compared or reloaded") {
+    Using.Manager { use =>
+      val primary = use(node())
+      primary.run("CREATE TABLE orders (id int PRIMARY KEY, note text)", "INSERT INTO orders VALUES (1, 'a')")
+      val standby = use(primary.standby("standby"))
+      standby.start()
+      withTempDir { dir =>
+        val options = Seq("maxStandbyLag" -> "1m", "verify" -> "compare", "onTruncate" -> "emit")
+        stopped(start(read(primary.url, options: _*), "cdc_paused", dir.toString)) {
+          val query = spark.streams.active.head
+          until(query)(assert(changes("cdc_paused").size == 1))
+          standby.run("SELECT pg_wal_replay_pause()")
+          until(query)(assert(standby.text("SELECT pg_get_wal_replay_pause_state()") == "paused"))
+          primary.run(
+            "CREATE TABLE other AS SELECT i, repeat('x', 1000) FROM generate_series(1, 2000) i",
+            "SELECT pg_logical_emit_message(true, 'epochal', 'verify public.orders')",
+            "INSERT INTO orders VALUES (2, 'b')")
+          until(query)(assert(changes("cdc_paused").size == 2))
+          Thread.sleep(2000)
+          assert(changes("cdc_paused").size == 2)
+          standby.run("SELECT pg_wal_replay_resume()")
+          until(query)(
+            assert(changes("cdc_paused").drop(2).map(_._1) == Seq("verify_begin", "verify", "verify", "verify_end")))
+        }
+      }
+      primary.run("CREATE ROLE reader LOGIN REPLICATION", "ALTER TABLE orders OWNER TO reader")
+      withTempDir { dir =>
+        def run(): Unit = stopped(
+          start(
+            read(primary.url.replace("user=postgres", "user=reader"), "slot" -> "more", "maxStandbyLag" -> "1m"),
+            "cdc_sees",
+            dir.toString))(until(spark.streams.active.head)(assert(changes("cdc_sees").size == 2)))
+        val Grant = "GRANT pg_read_all_stats TO reader;"
+        assert(refused(Conditions.CaptureNotReady)(run()).getMessage.contains(Grant))
+        primary.run("GRANT CREATE ON DATABASE postgres TO reader", Grant)
+        run()
+      }
+    }.get
+  }
+
   test("a standby that has not reached its primary yet reports the log that its slots retain") {
     Using.Manager { use =>
       val primary = use(node())

@@ -39,6 +39,9 @@ final private[cdc] class FrameBuilder {
   def begin(transaction: CommittedTransaction, ordinal: Long, crc: CRC32C): Unit =
     open = Some(new Open(transaction, ordinal, crc))
 
+  /** Begins rows of a table, which have no transaction. */
+  def beginRows(): Unit = begin(CommittedTransaction(0, xid = 0, 0, 0), 0, new CRC32C)
+
   /** Adds a change of the transaction, with its tuples as the server sent them. */
   def add(kind: RowChange, relation: Relation, old: Option[OldTuple], row: Option[Bytes]): Unit = open.foreach {
     current =>

@@ -33,8 +33,9 @@ private[cdc] object RowChange {
   case object LowerBound extends RowChange('a', rows = 1, ordinals = 1)
   case object UpperBound extends RowChange('b', rows = 1, ordinals = 1)
 
-  /** Ends a comparison. */
+  /** Ends a comparison; the second one also has what differs corrected. */
   case object Verified extends RowChange('e', rows = 1, ordinals = 1)
+  case object Repaired extends RowChange('f', rows = 1, ordinals = 1)
 
   final private val Small = 0x20
 
@@ -51,6 +52,7 @@ private[cdc] object RowChange {
     case 'a'                         => LowerBound
     case 'b'                         => UpperBound
     case 'e'                         => Verified
+    case 'f'                         => Repaired
     case small if isVerifying(small) => of((small & ~Small).toByte).verifying
   }
 }

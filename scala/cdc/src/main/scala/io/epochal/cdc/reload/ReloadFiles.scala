@@ -124,7 +124,8 @@ final private[cdc] class ReloadFiles(store: FileStore) {
       use(copy.chunk.fold(later)(chunk => later.flatMap(chunk.clip(_).toOption.flatten)).map(ofPurpose))
     }
     bound(RowChange.UpperBound, _.until)
-    mark(RowChange.Verified, _ => Bytes(Array.emptyByteArray, 0, 0))
+    val end = if (copy.request.purpose == ReloadPurpose.Repair) RowChange.Repaired else RowChange.Verified
+    mark(end, _ => Bytes(Array.emptyByteArray, 0, 0))
   }
 
   /** The number of the last change that empties the table; 0: none does. */

@@ -33,9 +33,9 @@ private[cdc] object ReloadPurpose {
   case object Verify
       extends ReloadPurpose("compare", "v", delivers = false, isSlow = true, isFollowing = false, inChunks = true)
 
-  /** Verifies, and corrects what differs. */
+  /** Verifies, and has the sink correct what differs. */
   case object Repair
-      extends ReloadPurpose("repair", "r", delivers = true, isSlow = true, isFollowing = false, inChunks = false)
+      extends ReloadPurpose("repair", "r", delivers = false, isSlow = true, isFollowing = false, inChunks = true)
 
   /** Delivers what the log does not have, after a change of the table that the query follows. */
   case object Follow

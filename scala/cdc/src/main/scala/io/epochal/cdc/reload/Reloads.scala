@@ -32,6 +32,8 @@ import io.epochal.core.thread.DaemonThreads
   *   of the journal, as this run finds it
   * @param comparisons
   *   None: requests to compare are ignored
+  * @param waits
+  *   whether tables that can wait are not to be read now
   * @param copy
   *   stores the row that empties a table, unless it loads it, and the rows, in frames: all, or those of the next chunk. Returns the
   *   server's snapshot in which it has read them, and the chunk. None: the table is not there any more
@@ -43,6 +45,7 @@ final private[cdc] class Reloads(
     state: ChangeState,
     tables: ReloadableTables,
     comparisons: Option[ComparisonPlan],
+    waits: () => Boolean,
     copy: (RequestedRows, Bytes => Unit) => Option[(ServerSnapshot, Option[Chunk])])
     extends AutoCloseable {
   import Reloads._
@@ -60,7 +63,7 @@ final private[cdc] class Reloads(
 
   /** Whether all its rows were passed. */
   private var isPassed = false
-  private var failedNanos = Option.empty[Long]
+  private var pausedNanos = Option.empty[Long]
 
   /** The chunks that were passed last. */
   private var lastChunks = Map.empty[ReloadRequest, Chunk]
@@ -96,7 +99,8 @@ final private[cdc] class Reloads(
     lastChunks = files.requests.flatMap(request => files.storedChunk(request).map(request -> _)).toMap
     isPassing = hasPart(state)
     def isWanted(request: ReloadRequest) =
-      tables.captures(request.table) && (!request.purpose.isSlow || comparisons.nonEmpty)
+      tables.captures(request.table) &&
+        (!request.purpose.isSlow || comparisons.exists(_.purpose == request.purpose))
     complete.filterNot(copy => isPassing || isWanted(copy.request)).foreach { copy =>
       files.remove(copy.token)
       complete = None
@@ -144,8 +148,7 @@ final private[cdc] class Reloads(
   private def schedule(): Unit =
     // A round ends before the next one, so that each table's turn comes.
     for (ComparisonPlan(purpose, Some(interval), _) <- comparisons if !files.requests.exists(_.purpose.isSlow)) {
-      val now = System.currentTimeMillis()
-      val times = files.verifiedTables
+      val (now, times) = (System.currentTimeMillis(), files.verifiedTables)
       // The first comparison comes an interval after the first start.
       val tableTimes =
         tables.matching(Signal.allOf(slot)).map(table => table -> math.min(now, times.getOrElse(table, now)))
@@ -171,23 +174,28 @@ final private[cdc] class Reloads(
     case Some(copy) if copy.request.purpose.isSlow && files.requests.exists(!_.purpose.isSlow) => abandon(copy, intake)
     case Some(copy) => copy.failure.foreach(end(copy, intake, _))
     case None =>
-      val isPaused = failedNanos.exists(System.nanoTime() - _ < PauseNanos)
+      val isPaused = pausedNanos.exists(System.nanoTime() - _ < PauseNanos)
       if (complete.isEmpty && !isPaused && intake.isBetweenTransactions) {
         // A replica may wait for these rows.
         val request = files.requests.minBy(one => (one.purpose.isSlow, one.purpose == ReloadPurpose.Load))
-        val earlier = recent.clone()
-        val copy = new Copy(
-          RequestedRows(
-            request,
-            lastChunks.get(request),
-            inChunks = incompleteChunks.getOrElse(request.table, 0) < MostIncompleteChunks,
-            isFirstCopy = !passedTables(request.table),
-            showsRecentCommits = view => earlier.forall(view.shows)
-          ))
-        intake.recording = Some(copy.recording)
-        running = Some(copy)
-        copy.thread.start()
+        val canWait = request.purpose.inChunks || !request.purpose.isFollowing
+        if (canWait && waits()) pausedNanos = Some(System.nanoTime()) else begin(request, intake)
       }
+  }
+
+  private def begin(request: ReloadRequest, intake: ChangeIntake): Unit = {
+    val earlier = recent.clone()
+    val copy = new Copy(
+      RequestedRows(
+        request,
+        lastChunks.get(request),
+        inChunks = incompleteChunks.getOrElse(request.table, 0) < MostIncompleteChunks,
+        isFirstCopy = !passedTables(request.table),
+        showsRecentCommits = view => earlier.forall(view.shows)
+      ))
+    intake.recording = Some(copy.recording)
+    running = Some(copy)
+    copy.thread.start()
   }
 
   private def end(copy: Copy, intake: ChangeIntake, error: Throwable): Unit = {
@@ -203,8 +211,8 @@ final private[cdc] class Reloads(
       case NeedsWholeLoad => requestWhole(intake, copy.request.table.toInt)
       case MissingValues =>
         incompleteChunks += copy.request.table -> (incompleteChunks.getOrElse(copy.request.table, 0) + 1)
-        failedNanos = Some(System.nanoTime())
-      case _ if server.isTransient(error) => failedNanos = Some(System.nanoTime())
+        pausedNanos = Some(System.nanoTime())
+      case _ if server.isTransient(error) => pausedNanos = Some(System.nanoTime())
       case _: InterruptedException        => throw error
       case _ =>
         if (!copy.request.purpose.isFollowing && !isOutdated(error)) files.refuse(copy.request)
@@ -251,8 +259,7 @@ final private[cdc] class Reloads(
   private def request(oids: Seq[Long], lsn: Long, purpose: ReloadPurpose, again: Boolean = false): Unit = {
     val current = running.map(_.request).orElse(complete.map(_.request))
     val waiting = files.requests
-      .filterNot(one => current.contains(one) || lastChunks.contains(one))
-      .filter(_.purpose == purpose)
+      .filter(one => one.purpose == purpose && !current.contains(one) && !lastChunks.contains(one))
       .map(_.table)
     oids.diff(waiting).foreach(table => files.request(ReloadRequest(lsn, table, purpose), again))
   }
@@ -387,7 +394,7 @@ private[cdc] object Reloads {
   /** After so many a table is read whole. */
   private val MostIncompleteChunks = 3
 
-  /** After a copy that failed, until the next one. */
+  /** After a copy that failed, or while none may begin, until the next one. */
   private val PauseNanos = 5L * 1000000000L
   private val StopMillis = 3000L
 }

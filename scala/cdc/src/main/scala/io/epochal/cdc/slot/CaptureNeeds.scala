@@ -10,6 +10,8 @@ package io.epochal.cdc.slot
   *   that the publication must have
   * @param copies
   *   whether it reads the rows of the tables
+  * @param standbys
+  *   whether it waits for standbys
   */
 final private[cdc] case class CaptureNeeds(
     slot: String,
@@ -18,4 +20,5 @@ final private[cdc] case class CaptureNeeds(
     createsPublication: Boolean,
     preimages: Boolean,
     operations: Set[String],
-    copies: Boolean = true)
+    copies: Boolean = true,
+    standbys: Boolean = false)

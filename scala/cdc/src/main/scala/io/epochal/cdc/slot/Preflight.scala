@@ -52,6 +52,11 @@ private[cdc] object Preflight {
         if (server.keptWal.isEmpty) Warning else Fine,
         Option.when(server.keptWal.isEmpty)(
           "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'; SELECT pg_reload_conf();"))
+    ) ++ Option.when(needs.standbys)(
+      point(
+        "lag of standbys",
+        if (server.seesStandbys) "visible" else s"hidden from ${server.role}",
+        server.seesStandbys)(s"GRANT pg_read_all_stats TO ${name(server.role)};")
     ) ++ Option.when(server.hasFailover && server.standbys.nonEmpty)(
       Point(
         "synchronized_standby_slots",

@@ -20,6 +20,8 @@ package io.epochal.cdc.slot
   *   of its log
   * @param standbys
   *   slots of standbys for which readers of failover slots do not wait
+  * @param seesStandbys
+  *   whether the role sees how far standbys are behind; else it sees only that they are there
   */
 final private[cdc] case class Server(
     version: Int,
@@ -36,7 +38,8 @@ final private[cdc] case class Server(
     slots: (Long, Long),
     senders: (Long, Long),
     keptWal: Option[String],
-    standbys: Seq[String]) {
+    standbys: Seq[String],
+    seesStandbys: Boolean) {
 
   /** The major version: 15. */
   def major: Int = version / 10000

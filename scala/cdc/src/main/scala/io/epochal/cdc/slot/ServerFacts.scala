@@ -64,7 +64,8 @@ private[cdc] object ServerFacts {
              |  current_setting('max_wal_senders')::bigint AS all_senders,
              |  NULLIF(current_setting('max_slot_wal_keep_size'), '-1') AS kept,
              |  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE slot_type = 'physical' AND active AND NOT
-             |    slot_name = ANY (regexp_split_to_array(current_setting('synchronized_standby_slots', true), '\s*,\s*')) ORDER BY 1) AS standbys
+             |    slot_name = ANY (regexp_split_to_array(current_setting('synchronized_standby_slots', true), '\s*,\s*')) ORDER BY 1) AS standbys,
+             |  pg_has_role('pg_read_all_stats', 'USAGE') AS sees_standbys
              |FROM pg_control_system() s CROSS JOIN pg_control_checkpoint() c""".stripMargin
       ) { rows =>
         Server(
@@ -82,7 +83,8 @@ private[cdc] object ServerFacts {
           (rows.getLong("slots"), rows.getLong("all_slots")),
           (rows.getLong("senders"), rows.getLong("all_senders")),
           Option(rows.getString("kept")),
-          Sql.strings(rows, "standbys")
+          Sql.strings(rows, "standbys"),
+          rows.getBoolean("sees_standbys")
         )
       }
       .head

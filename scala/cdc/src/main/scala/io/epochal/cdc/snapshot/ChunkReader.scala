@@ -1,7 +1,6 @@
 package io.epochal.cdc.snapshot
 
 import java.sql.{Connection, SQLException}
-import java.util.zip.CRC32C
 
 import scala.annotation.tailrec
 import scala.util.Try
@@ -55,7 +54,6 @@ final private[cdc] class ChunkReader(
         check(connection)
         val builder = new FrameBuilder
         var (copiedRows, bytes) = (0L, 0L)
-        def begin(): Unit = builder.begin(CommittedTransaction(0, xid = 0, 0, 0), 0, new CRC32C)
         def end(): Unit = if (builder.rows > 0) {
           builder.end(complete = true): Unit
           val frame = builder.frame(ChangeState.Empty)
@@ -64,10 +62,10 @@ final private[cdc] class ChunkReader(
           store(frame)
           wait()
         }
-        begin()
+        builder.beginRows()
         val last = rows.read(connection, after, None, Some(limit), builder) { _ =>
           end()
-          begin()
+          builder.beginRows()
           bytes < MaxBytes
         }
         end()

@@ -43,6 +43,13 @@ final class PreflightSuite extends AnyFunSuite {
       ))
   }
 
+  test("a query that waits for standbys must see how far they are behind") {
+    val hidden = facts.copy(server = server.copy(seesStandbys = false))
+    assert(missing(hidden).isEmpty)
+    assert(missing(hidden, needs.copy(standbys = true)) == Seq("GRANT pg_read_all_stats TO cdc;"))
+    assert(missing(facts, needs.copy(standbys = true)).isEmpty)
+  }
+
   test("from PostgreSQL 19 on wal_level=replica suffices, except on a standby whose primary has no logical slot") {
     def level(version: Int, level: String, effective: String, standby: Boolean = false) = {
       val of = server.copy(version = version, walLevel = level, effectiveWalLevel = effective, isStandby = standby)

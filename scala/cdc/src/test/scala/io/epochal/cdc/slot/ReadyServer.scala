@@ -18,7 +18,8 @@ private[cdc] object ReadyServer {
     slots = (0, 10),
     senders = (0, 10),
     keptWal = Some("50GB"),
-    standbys = Nil
+    standbys = Nil,
+    seesStandbys = true
   )
   val orders: TableFacts = TableFacts(
     oid = 1,

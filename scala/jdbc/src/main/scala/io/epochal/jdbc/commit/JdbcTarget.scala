@@ -117,7 +117,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
 
   override def committed(shipment: Shipment, outcome: EpochOutcome): Unit = {
     differingRows = verifications.map(_._2.differing).sum
-    val (replacements, comparisons) = verifications.partition(_._2.isReplaced)
+    val (comparisons, replacements) = verifications.partition(_._2.isRequested)
     verifications = Nil
     lastVerifications = replacements ++ recordVerifications(comparisons)
     if (shipment.elsewhere.nonEmpty) database.bulk.foreach { bulk =>

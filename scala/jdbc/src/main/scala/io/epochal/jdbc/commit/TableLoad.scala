@@ -22,9 +22,9 @@ final private[commit] class TableLoad(database: Database, run: BulkRun) {
     val result = rows
     result.check(epoch, bound.table.name, database.options.keyColumns)
     result.verification.foreach { comparison =>
-      val step = if (comparison.isReplaced) "replaces" else "compares"
+      val step = if (comparison.isRequested) "compares" else "replaces"
       def text = s"epoch $epoch $step the rows of ${bound.table.name}: $comparison"
-      if (comparison.isReplaced || comparison.isEqual) TableLoad.log.info(text) else TableLoad.log.warn(text)
+      if (!comparison.isRequested || comparison.isEqual) TableLoad.log.info(text) else TableLoad.log.warn(text)
     }
     result
   }

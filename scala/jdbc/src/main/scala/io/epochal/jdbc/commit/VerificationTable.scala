@@ -72,7 +72,12 @@ private[commit] object VerificationTable {
         Right(Replacement(equal, different, missing, extra, other))
       case _ => Left(texts.head.stripPrefix(Verification.NotCompared))
     }
-    Verification(row.getString("position"), result, texts.tail, until = Option(row.getString("until_key")))
+    Verification(
+      row.getString("position"),
+      result,
+      texts.tail,
+      isReplaced = texts.head.endsWith(Verification.Corrected),
+      until = Option(row.getString("until_key")))
   }
 
   /** A key as the table has it: MySQL's texts are limited. */

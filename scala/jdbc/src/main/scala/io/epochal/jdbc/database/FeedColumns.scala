@@ -46,6 +46,9 @@ object FeedColumns {
   val After: UTF8String = UTF8String.fromString("~(")
   val Until: UTF8String = UTF8String.fromString("~)")
 
+  /** Ends the version of the last row of a comparison after which the table is corrected. */
+  val Corrected: UTF8String = UTF8String.fromString("!")
+
   /** The source's version. */
   def sourceVersion(version: String): String = version.dropWhile("~()".contains(_))
 }

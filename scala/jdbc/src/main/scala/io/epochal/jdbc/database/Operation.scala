@@ -50,8 +50,10 @@ final private[jdbc] class Operation(column: Option[OperationColumn], columns: Se
   /** The version of a row of a feed, as encoded rows have it. */
   def version(row: BinaryRow, effect: Int): UTF8String = feed.map(_.version).filterNot(row.isNullAt) match {
     case Some(at) if effect < Compares => row.getUTF8String(at)
-    case Some(at)                      => UTF8String.concat(mark(effect), row.getUTF8String(at))
-    case None                          => throw new BadValue(feed.fold(0)(_.version), BadValue.Missing)
+    case Some(at) if effect >= Corrects =>
+      UTF8String.concat(FeedColumns.Compared, row.getUTF8String(at), FeedColumns.Corrected)
+    case Some(at) => UTF8String.concat(mark(effect), row.getUTF8String(at))
+    case None     => throw new BadValue(feed.fold(0)(_.version), BadValue.Missing)
   }
 
   /** The stored columns that the row does not have; null if it has all. */
@@ -112,6 +114,9 @@ private[jdbc] object Operation {
   final val After = 8
   final val Until = 16
 
+  /** Added to the effect of the last row of a comparison after which the table is corrected. */
+  final val Corrects = 32
+
   private def mark(effect: Int): UTF8String =
     if (effect < After) FeedColumns.Compared else if (effect < Until) FeedColumns.After else FeedColumns.Until
 
@@ -139,9 +144,8 @@ private[jdbc] object Operation {
   val FeedWords: Seq[(String, Int)] =
     Seq("update_postimage" -> Stores, "update_preimage" -> Deletes, "truncate" -> Empties) ++
       (Seq("verify" -> Stores, "verify_update" -> Stores, "verify_delete" -> Deletes, "verify_begin" -> Empties) ++
-        Seq("verify_after" -> (After | Deletes), "verify_until" -> (Until | Deletes), "verify_end" -> Ends)).map {
-        case (word, effect) => word -> (Compares | effect)
-      }
+        Seq("verify_after" -> (After | Deletes), "verify_until" -> (Until | Deletes), "verify_end" -> Ends) :+
+        "verify_repair" -> (Corrects | Ends)).map { case (word, effect) => word -> (Compares | effect) }
 
   private val Inserts = Seq("insert", "verify").map(_.getBytes("US-ASCII"))
   private val Expected = "insert (i, c, r), update (u) or delete (d)"

@@ -15,6 +15,8 @@ import io.epochal.kit.sink.SinkMetrics
   *   some of the rows that differ
   * @param isReplaced
   *   whether the rows that differ were replaced
+  * @param isRequested
+  *   whether the rows were read in order to compare them
   * @param after
   *   the key after which the chunk begins; None: it has the first keys
   * @param until
@@ -25,6 +27,7 @@ final case class Verification(
     result: Either[String, Replacement],
     keys: Seq[String] = Nil,
     isReplaced: Boolean = false,
+    isRequested: Boolean = true,
     after: Option[String] = None,
     until: Option[String] = None) {
 
@@ -40,6 +43,10 @@ final case class Verification(
   /** The rows that were found to differ, if they stay so. */
   def differing: Long = if (isReplaced) 0L else result.fold(_ => 0L, _.differing)
 
+  /** The same, with the reason why rows that differ stay. */
+  def uncorrected(reason: String): Verification =
+    copy(isReplaced = false, keys = keys :+ s"not corrected: ${reason.linesIterator.nextOption().getOrElse("")}")
+
   /** The result of this chunk and the next one, at the position of this one. If they do not adjoin, it is not compared, at the position of
     * the next one.
     */
@@ -47,12 +54,18 @@ final case class Verification(
     if (!until.exists(next.after.contains))
       next.copy(result = Left("a chunk was not compared"), after = None)
     else
-      copy(result = result.flatMap(one => next.result.map(one + _)), keys = keys ++ next.keys, until = next.until)
+      copy(
+        result = result.flatMap(one => next.result.map(one + _)),
+        keys = keys ++ next.keys,
+        isReplaced = (isReplaced || next.isReplaced) && result.isRight && next.result.isRight,
+        until = next.until)
 
   /** The result, without keys. */
   def summary: String = {
     val range = after.fold("")(key => s" after $key") + until.fold("")(key => s" up to $key")
-    result.fold(reason => s"${Verification.NotCompared}$reason", _.toString) + range
+    result.fold(
+      reason => s"${Verification.NotCompared}$reason",
+      rows => if (isReplaced && isRequested) s"$rows${Verification.Corrected}" else rows.toString) + range
   }
 
   override def toString: String = (summary +: keys.filter(_ => result.isRight)).mkString("; ")
@@ -61,6 +74,7 @@ final case class Verification(
 object Verification {
 
   val NotCompared = "not compared: "
+  val Corrected = ", corrected"
 
   /** The progress metrics of comparisons, by the tables: `verified` and `replaced`, and the rows that differed.
     *

@@ -2,7 +2,7 @@ package io.epochal.jdbc.insert
 
 import java.sql.Connection
 
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, FeedColumns, Replacement, Verification, WriteMode}
+import io.epochal.jdbc.database._
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 import io.epochal.kit.record.SourceColumn
@@ -59,17 +59,31 @@ abstract class KeyedMerge(
     /** The version of the last row that empties the table. */
     def emptied: Option[String] = emptying
 
-    /** Whether all rows are only compared. */
-    def isComparison: Boolean = changes == 0
+    /** Whether the target is corrected by the rows that it is compared with. */
+    private val corrects =
+      changes == 0 && begin.nonEmpty && end.exists(_.endsWith(FeedColumns.Corrected.toString))
+
+    /** Changes the target, unless the rows are only compared.
+      *
+      * @param result
+      *   of the comparison
+      */
+    def write(result: Option[Verification])(merge: => Loaded.Rows): Loaded =
+      if (changes > 0) merge
+      else result.filter(_.isReplaced).fold(Loaded.Rows(0L, 0L).verifying(result))(correct(_)(merge))
 
     /** Whether there are rows without keys, or that are only compared. */
     def hasMarks: Boolean = emptying.nonEmpty || last.nonEmpty
 
-    /** The changes after the one that last emptied the table. */
-    val rows: String = {
-      val later = emptied.fold("")(last => s" AND ${after(last)}")
-      s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND NOT $isCompared$later)"
-    }
+    /** The changes after the one that last emptied the table; or the rows that correct it. */
+    val rows: String =
+      if (corrects) comparedRows
+      else {
+        val later = emptied.fold("")(last => s" AND ${after(last)}")
+        s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND NOT $isCompared$later)"
+      }
+
+    private def comparedRows = s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND ${after(begin.get)})"
 
     private def after(last: String): String = s"${bytes(version)} > ${literal(last)}"
 
@@ -77,8 +91,31 @@ abstract class KeyedMerge(
 
     private def number(condition: String) = s"count(CASE WHEN $condition THEN 1 END)"
 
-    /** The last row of each key. */
-    val winners: String = latest(rows, "true")
+    /** The last row of each key; if they correct the target, those that differ from its rows, without deletes.
+      *
+      * @param equal
+      *   compares the keys of `t` and `w`
+      */
+    def winners(equal: => String): String =
+      if (!corrects) latest(rows, "true")
+      else
+        text"""(SELECT w.* FROM ${latest(rows, "true")} AS w LEFT JOIN $target AS t ON $equal
+           |WHERE NOT w.$deletes AND ($lacks OR t.$key IS NULL OR NOT ($identical)))"""
+
+    /** SQL that adds rows to a table, which has the winners: they delete rows of the target that the source lacks. */
+    def removals(into: String): Option[String] = extraKeys.map(extra =>
+      s"INSERT INTO $into (${list(upsert.keys)}, $deletes) SELECT ${list(upsert.keys)}, true FROM $extra AS e")
+
+    /** Why rows that differ cannot be corrected, given a table with the keys of those to delete. */
+    private def obstacle(extra: Option[String]): Option[String] = {
+      def lacksKey = upsert.keys.map(name => s"e.${quote(name)} IS NULL").mkString(" OR ")
+      if (table.deadLetters.nonEmpty) Some("bad rows are set aside")
+      else if (!table.columnNames.forall((upsert.keys ++ upsert.updated).contains)) Some("updates leave columns out")
+      else extra.filter(of => count(s"SELECT count(*) FROM $of AS e WHERE $lacksKey") > 0).map(_ => "a row has no key")
+    }
+
+    /** A temporary table of the keys of these. */
+    private var extraKeys = Option.empty[String]
 
     /** A condition for rows without all columns. */
     val lacks: String = s"$unchangedColumn IS NOT NULL"
@@ -110,7 +147,8 @@ abstract class KeyedMerge(
           .head
         val before = count(s"SELECT count(*) FROM $target")
         def result = Replacement(equalRows, commonRows - equalRows, rows - commonRows, before - foundRows, all - rows)
-        Option.when(before > 0 && rows > 0)(Verification(transaction(last), Right(result), isReplaced = true))
+        Option.when(before > 0 && rows > 0)(
+          Verification(transaction(last), Right(result), isReplaced = true, isRequested = false))
       }
 
     /** Compares the target, or the range of a chunk, with the rows of the feed's last comparison, if it has one. Must run before the target
@@ -129,9 +167,7 @@ abstract class KeyedMerge(
         else
           range
             .condition(quote, uuidOrder)
-            .fold(
-              reason => Verification(of, Left(reason)),
-              compare(of, s"(SELECT * FROM $source AS s WHERE $key IS NOT NULL AND ${after(begin.get)})", equal, _))
+            .fold(reason => Verification(of, Left(reason)), compare(of, comparedRows, equal, _))
       result.copy(after = range.textOf(range.after), until = range.textOf(range.until))
     }
 
@@ -175,6 +211,16 @@ abstract class KeyedMerge(
           counts.indices.map(i => row.getLong(i + 1)))
         .head
       val extraRows = count(s"SELECT count(*) FROM $target AS t WHERE ${inRange("t")}") - foundRows
+      val extra = Option.when(extraRows > 0) {
+        val present =
+          temporary("present", s"SELECT ${list(upsert.keys)} FROM $from AS w WHERE $isRow", Seq(upsert.keys.map(quote)))
+        val columns = upsert.keys.map(name => s"t.${quote(name)}").mkString(", ")
+        val others =
+          s"FROM $target AS t LEFT JOIN $present AS w ON $equal WHERE w.$key IS NULL AND ${inRange("t")}"
+        val extra = temporary("extra", s"SELECT $columns $others", Seq(upsert.keys.map(quote)))
+        drop(present)
+        extra
+      }
       def keysOf(kind: String, rows: Long, of: String, where: String): Seq[String] = if (rows == 0) Nil
       else {
         val columns = upsert.keys.map(name => s"$of.${quote(name)}").mkString(", ")
@@ -192,14 +238,13 @@ abstract class KeyedMerge(
           "the epoch has rows outside the range of the chunk"),
         keysOf("different", differentRows, "w", s"$outer WHERE $isDifferent") ++
           keysOf("missing", missingRows, "w", s"$outer WHERE $isMissing") ++
-          keysOf(
-            "extra",
-            extraRows,
-            "t",
-            s"$target AS t LEFT JOIN $from AS w ON $equal WHERE (w.$key IS NULL OR w.$deletes) AND ${inRange("t")}")
+          keysOf("extra", extraRows, "t", s"${extra.getOrElse("")} AS t")
       )
       if (lackingRows > 0) drop(from)
-      result
+      val reason = obstacle(extra).filter(_ => corrects)
+      val isReplaced = corrects && reason.isEmpty && result.result.exists(!_.isEqual)
+      if (isReplaced) extraKeys = extra else extra.foreach(drop)
+      reason.filterNot(_ => result.isEqual).fold(result.copy(isReplaced = isReplaced))(result.uncorrected)
     }
 
     def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $lacks") > 0

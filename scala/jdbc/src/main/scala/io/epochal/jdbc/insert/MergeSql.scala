@@ -1,10 +1,10 @@
 package io.epochal.jdbc.insert
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException}
 
 import scala.annotation.unused
 
-import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, WriteMode}
+import io.epochal.jdbc.database.{BoundColumn, BoundTable, Dialect, Loaded, Verification, WriteMode}
 import io.epochal.kit.database.Sql
 import io.epochal.kit.database.SqlText._
 
@@ -53,6 +53,30 @@ abstract class MergeSql(
 
   /** Runs a statement that writes the target. */
   protected def write(sql: String): Long = Sql.update(connection, sql)
+
+  /** Corrects the target. What violates a constraint, such as a foreign key to rows of another chunk, is rolled back.
+    *
+    * @param comparison
+    *   which has found the differences
+    */
+  protected def correct(comparison: Verification)(merge: => Loaded.Rows): Loaded.Rows = {
+    val before = connection.setSavepoint()
+    try {
+      val loaded = merge
+      checkConstraints()
+      loaded
+    } catch {
+      case error: SQLException if isViolation(error) =>
+        connection.rollback(before)
+        Loaded.Rows(0L, 0L).verifying(Some(comparison.uncorrected(Option(error.getMessage).getOrElse(""))))
+    }
+  }
+
+  /** Checks the constraints that are deferred. */
+  protected def checkConstraints(): Unit = ()
+
+  /** Whether rows violate a constraint. */
+  protected def isViolation(error: SQLException): Boolean = Sql.state(error).startsWith("23")
 
   /** A text of the feed, in SQL. */
   protected def literal(text: String): String = s"'${text.replace("'", "''")}'"

@@ -233,19 +233,24 @@ private[mysql] object MysqlLoad {
     override protected def merge(rows: Long, distinct: Long): Loaded = {
       val changes = feed
       val verification = changes.flatMap(_.verification(matches))
-      if (changes.exists(_.isComparison)) Loaded.Rows(0L, 0L).verifying(verification)
-      else merge(rows, distinct, changes, verification)
+      def result = merge(rows, distinct, changes, verification)
+      changes.fold[Loaded](result)(_.write(verification)(result))
     }
 
-    private def merge(rows: Long, distinct: Long, changes: Option[Feed], verification: Option[Verification]): Loaded = {
+    private def merge(
+        rows: Long,
+        distinct: Long,
+        changes: Option[Feed],
+        verification: Option[Verification]): Loaded.Rows = {
       val isSimple = distinct == rows && changes.forall(feed => !feed.hasMarks && !feed.isPartial)
       val source = if (isSimple) incoming else winnersTable
       if (source == winnersTable)
-        make(winnersTable, s"SELECT w.* FROM ${changes.fold(winners)(_.winners)} AS w")
-      val replacement = changes.flatMap(_.replacement(source, matches))
+        make(winnersTable, s"SELECT w.* FROM ${changes.fold(winners)(_.winners(matches))} AS w")
+      changes.flatMap(_.removals(source)).foreach(run)
+      val comparison = verification.orElse(changes.flatMap(_.replacement(source, matches)))
       if (changes.exists(_.emptied.nonEmpty)) run(s"DELETE FROM $target")
       upsert.operation.fold(Loaded.Rows(store(source, distinct), distinct))(operation =>
-        change(source, distinct, quote(operation.name), changes).verifying(verification.orElse(replacement)))
+        change(source, distinct, quote(operation.name), changes).verifying(comparison))
     }
 
     override protected def identical: String = table.columns

@@ -78,21 +78,22 @@ final private class PostgresMerge(
   /** Follows a change feed. */
   private def follow(changes: Feed): Loaded = {
     val verification = changes.verification(keysEqual)
-    if (changes.isComparison) Loaded.Rows(0L, 0L).verifying(verification) else follow(changes, verification)
+    changes.write(verification)(follow(changes, verification))
   }
 
   /** The winners are sorted once, into a table, and stay there for all statements. */
-  private def follow(changes: Feed, verification: Option[Verification]): Loaded = {
+  private def follow(changes: Feed, verification: Option[Verification]): Loaded.Rows = {
     val deletes = changes.deletes
     val from = PostgresIncoming.relation(table, Winners)
     val (different, removing, partial) = withOperators(
       Seq(
         PostgresIncoming.creation(table, Winners, s"SELECT * FROM $source AS s"),
-        Sql.raw(s"INSERT INTO $from SELECT * FROM ${changes.winners} AS w"),
+        Sql.raw(s"INSERT INTO $from SELECT * FROM ${changes.winners(keysEqual)} AS w")) ++
+        changes.removals(from).map(Sql.raw) :+
         Sql.raw(
-          s"SELECT count(*), count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from"))
+          s"SELECT count(*), count(*) FILTER (WHERE $deletes), count(*) FILTER (WHERE ${changes.lacks}) FROM $from")
     )(row => (row.getLong(1), row.getLong(2), row.getLong(3)))
-    val replacement = changes.replacement(from, keysEqual)
+    val comparison = verification.orElse(changes.replacement(from, keysEqual))
     val equalRows = if (changes.emptied.isEmpty) 0L else replace(from, deletes, partial)
     val lostRows = if (partial == 0) 0L else changes.followKeys(from, keysEqual)
     val (foundRows, deletedRows) = if (removing + partial == 0) (0L, 0L) else delete(from, deletes)
@@ -104,7 +105,7 @@ final private class PostgresMerge(
       .Rows(
         storedRows + deletedRows + updated,
         different - equalRows - removing + math.max(foundRows, deletedRows) + lostRows)
-      .verifying(verification.orElse(replacement))
+      .verifying(comparison)
   }
 
   /** Empties the target, but for the keys of the winners, which then lack its rows that are equal. Returns the number of these. */
@@ -124,6 +125,10 @@ final private class PostgresMerge(
       table.columns.map(PostgresIncoming.valueOf(_, s"$of.")).mkString("ROW(", ", ", ")::pg_catalog.record")
     s"${row("t")} OPERATOR(pg_catalog.*=) ${row("w")}"
   }
+
+  /** Only those that may be deferred can be set. */
+  override protected def checkConstraints(): Unit =
+    Seq("IMMEDIATE", "DEFERRED").foreach(when => run(s"SET CONSTRAINTS ALL $when"))
 
   override protected def temporary(name: String, query: String, indexes: Seq[Seq[String]]): String = {
     PostgresIncoming.creation(table, name, query).run(connection)

@@ -1,6 +1,6 @@
 package io.epochal.jdbc.sqlite
 
-import java.sql.Connection
+import java.sql.{Connection, SQLException, SQLIntegrityConstraintViolationException}
 
 import io.epochal.jdbc.database.{BoundColumn, BoundTable, Loaded, Verification, WriteMode}
 import io.epochal.jdbc.insert.{InsertBatches, TemporaryMerge}
@@ -13,6 +13,9 @@ private[sqlite] object SqliteLoad {
 
   /** The temporary table for rows that replace others. */
   final val Incoming = "temp.epochal_incoming"
+
+  /** SQLITE_CONSTRAINT. */
+  final val Constraint = 19
 
   private val MaxParameters = 32766
   private val inserts = new InsertBatches(SqliteRules, SqliteDialect.quote, MaxParameters)
@@ -52,13 +55,14 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
   override protected def merge(rows: Long, distinct: Long): Loaded = {
     val changes = feed
     val verification = changes.flatMap(_.verification(equal))
-    if (changes.exists(_.isComparison)) Loaded.Rows(0L, 0L).verifying(verification)
-    else merge(distinct, changes, verification)
+    def result = merge(distinct, changes, verification)
+    changes.fold[Loaded](result)(_.write(verification)(result))
   }
 
-  private def merge(distinct: Long, changes: Option[Feed], verification: Option[Verification]): Loaded = {
-    run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners)}")
-    val replacement = changes.flatMap(_.replacement(Winners, equal))
+  private def merge(distinct: Long, changes: Option[Feed], verification: Option[Verification]): Loaded.Rows = {
+    run(s"CREATE TABLE $Winners AS SELECT * FROM ${changes.fold(winners)(_.winners(equal))}")
+    changes.flatMap(_.removals(Winners)).foreach(run)
+    val comparison = verification.orElse(changes.flatMap(_.replacement(Winners, equal)))
     val partial = changes.filter(_.isPartial)
     for (operation <- upsert.operation if changes.exists(_.emptied.nonEmpty))
       replace(quote(operation.name), partial.nonEmpty)
@@ -74,7 +78,7 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     run(s"DROP TABLE $Winners")
     Loaded
       .Rows(deletedRows + storedRows + updatedRows, foundRows + keptRows + lostRows)
-      .verifying(verification.orElse(replacement))
+      .verifying(comparison)
   }
 
   /** Empties the target, but for the keys of the winners, which then lack its rows that are equal. */
@@ -91,6 +95,14 @@ final private class SqliteMerge(connection: Connection, table: BoundTable, upser
     .map(quote)
     .map(name => s"quote(t.$name) = quote(w.$name) AND CAST(t.$name AS BLOB) IS CAST(w.$name AS BLOB)")
     .mkString(" AND ")
+
+  /** The driver reports a violation of deferred foreign keys only at the commit. */
+  override protected def checkConstraints(): Unit = if (count("SELECT foreign_keys FROM pragma_foreign_keys") > 0)
+    if (count("SELECT count(*) FROM pragma_foreign_key_check") > 0)
+      throw new SQLIntegrityConstraintViolationException("FOREIGN KEY constraint failed", "23000")
+
+  override protected def isViolation(error: SQLException): Boolean =
+    super.isViolation(error) || (error.getErrorCode & 0xff) == SqliteLoad.Constraint
 
   override protected def uuidOrder(column: BoundColumn, name: String): Option[String] =
     Option.unless(upsert.loose.contains(column.column.name))(s"$name COLLATE BINARY")
