@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import epochal
 from epochal import cdc
 from epochal.__main__ import main
 from support.databases import Postgres, Sqlite
@@ -126,6 +127,9 @@ def test_a_comparison_finds_whatever_differs(
     assert "different, 2 missing, 1 extra" in replicate(spark, shop, tmp_path / "postgres", verify=repairs, **arguments)
     rows, replica = shop.together(*(f"SELECT t::text FROM {name} t ORDER BY id" for name in ("kinds", "replica_kinds")))
     assert rows == replica
+    replicas = epochal.ledger(shop.url, user=shop.user).sink("shop").replicas
+    (replica,) = (one for one in replicas if one.target.endswith("kinds"))
+    assert (replica.corrected, replica.differing, replica.equal) == (True, 0, False)
     kinds = "SELECT _change_type, count(*) FROM kinds_history GROUP BY 1 ORDER BY 1"
     assert shop.query(kinds) == [("insert", 100), ("update_postimage", 1)]
     shop.drop_slot(f"{shop.schema}_2")
@@ -168,6 +172,14 @@ def test_tables_are_loaded_and_compared_in_chunks(
         for table, text in zip(tables, found, strict=True):
             for target in (shop, sqlite):
                 assert target.query(texts.format(table)) == [(text,)]
+        for target in (shop, sqlite):
+            ledger = epochal.ledger(target.url, user=target.user)
+            assert ledger == epochal.ledger(target.url, user=target.user, spark=spark)
+            replicas = ledger.sink("shop").replicas
+            assert sorted(replica.result for replica in replicas) == sorted(found)
+            assert [replica.equal for replica in replicas] == [replica.result == equal for replica in replicas]
+        status = main(["status", str(places[1]["place"]), "--url", sqlite.url])
+        assert status == (0 if {*found} == {equal} else 3)
 
     equal = "100 rows equal, 0 different, 0 missing, 0 extra"
     compared(equal, equal, equal)

@@ -128,6 +128,86 @@ def test_rows_beyond_the_last_epoch_are_counted_for_roles_that_may_read_them(rol
         read_ledger(ledger.url, user="postgres")
 
 
+EQUAL = "'80 rows equal, 0 different, 0 missing, 0 extra'"
+DIFFERENT = "'80 rows equal, 1 different, 0 missing, 1 extra; different: (id 5)'"
+
+
+@pytest.fixture
+def comparisons(ledger: Postgres) -> Postgres:
+    """The last comparison of each replica, in a table that was made by the statement of the page."""
+    made = next(found for found in page("docs/PROTOCOL.md").blocks("sql") if "_verification (" in found.text)
+    day, before = "'2026-12-01 12:00Z'", "'2026-11-30 12:00Z'"
+    rows = [
+        f"'a', '0/2', 80, 0, 0, 0, 0, {EQUAL}, {day}, NULL, '0/2', {day}",
+        f"'b', '0/2', 80, 1, 0, 1, 0, {DIFFERENT}, {day}, NULL, '0/1', {before}",
+        f"'c', '0/2', 80, 1, 0, 1, 0, {DIFFERENT}, {day}, '(id 90)', NULL, NULL",
+        f"'d', '0/2', 80, 0, 0, 0, 0, {EQUAL}, {day}, '(id 90)', '0/1', {before}",
+        f"'e', '0/2', NULL, NULL, NULL, NULL, NULL, 'not compared: rows were set aside', {day}, NULL, NULL, NULL",
+        f"'f', '0/2', 80, 0, 0, 0, 1, '80 rows equal, 1 not compared', {day}, NULL, NULL, NULL",
+    ]
+    ledger.execute(
+        made.text.replace("public.", ""),
+        *(f"INSERT INTO epochal_ledger_verification VALUES ('strings', {row})" for row in rows),
+        f"INSERT INTO epochal_ledger_verification VALUES ('another', {rows[1]})",
+    )
+    return ledger
+
+
+def test_the_last_comparison_of_each_replica_is_shown(
+    comparisons: Postgres, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    login = ["--url", comparisons.url, "--user", "postgres"]
+    different = "80 rows equal, 1 different, 0 missing, 1 extra; different: (id 5)"
+    lines = [
+        "a: equal at 2026-12-01 12:00:00 UTC (0/2)",
+        f"b: differs at 2026-12-01 12:00:00 UTC (0/2): {different}. Last equal at 2026-11-30 12:00:00 UTC (0/1)",
+        f"c: differs at 2026-12-01 12:00:00 UTC (0/2), up to (id 90): {different}. Never equal",
+        "d: incomplete at 2026-12-01 12:00:00 UTC (0/2), up to (id 90): "
+        "80 rows equal, 0 different, 0 missing, 0 extra. Last equal at 2026-11-30 12:00:00 UTC (0/1)",
+        "e: incomplete at 2026-12-01 12:00:00 UTC (0/2): not compared: rows were set aside. Never equal",
+        "f: incomplete at 2026-12-01 12:00:00 UTC (0/2): 80 rows equal, 1 not compared. Never equal",
+    ]
+    status = ["status", str(of_kind(tmp_path / "place", "files")), *login]
+    show = ["ledger", "show", "strings", *login]
+    shown = "\n".join(f"  replica     {line}" for line in lines)
+    assert (main(status), capsys.readouterr().out.endswith(f"{shown}\n")) == (3, True)
+    assert (main(show), f"{shown}\n" in capsys.readouterr().out) == (0, True)
+    assert main([*status, "--json"]) == 3
+    replicas = json.loads(capsys.readouterr().out)["ledger"]["replicas"]
+    assert main([*show, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["replicas"] == replicas
+    assert replicas[3] == {
+        "target": "d",
+        "position": "0/2",
+        **dict.fromkeys(("different_rows", "missing_rows", "extra_rows", "other_rows"), 0),
+        "equal_rows": 80,
+        "result": "80 rows equal, 0 different, 0 missing, 0 extra",
+        "verified_at": "2026-12-01T12:00:00+00:00",
+        "until_key": "(id 90)",
+        "equal_position": "0/1",
+        "equal_at": "2026-11-30T12:00:00+00:00",
+    }
+    comparisons.execute("DELETE FROM epochal_ledger_verification WHERE target IN ('b', 'c')")
+    assert main(status) == 0
+
+
+def test_a_verification_table_without_the_column_of_chunks_is_read(comparisons: Postgres) -> None:
+    comparisons.execute("ALTER TABLE epochal_ledger_verification DROP COLUMN until_key")
+    (row,) = read_ledger(comparisons.url, user="postgres")
+    assert [replica.until_key for replica in row.replicas] == [None] * 6
+
+
+def test_comparisons_are_shown_to_roles_that_may_read_them_if_no_other_role_can_have_planted_them(
+    comparisons: Postgres, role: str
+) -> None:
+    assert [len(row.replicas) for row in read_ledger(comparisons.url, user=role)] == [6]
+    comparisons.execute(f"REVOKE SELECT ON epochal_ledger_verification FROM {role}")
+    assert [row.replicas for row in read_ledger(comparisons.url, user=role)] == [()]
+    comparisons.execute(f"ALTER TABLE epochal_ledger_verification OWNER TO {role}")
+    with pytest.raises(epochal.DatabaseError, match=r"OBJECT_UNTRUSTED.*epochal_ledger_verification"):
+        read_ledger(comparisons.url, user="postgres")
+
+
 def test_a_role_that_may_only_read_reads_the_ledger(role: str, ledger: Postgres) -> None:
     assert [row.sink_id for row in read_ledger(ledger.url, user=role)] == ["strings"]
 

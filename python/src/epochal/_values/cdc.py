@@ -46,7 +46,7 @@ class Verify(Value, verify="compare"):
 
 
 class Repair(Verify, verify="repair"):
-    """Compares tables with their replicas, and corrects these; needs ``epochal.write.jdbc`` or ``epochal.replicate``."""
+    """Compares tables with their replicas, and corrects these; needs ``write.jdbc`` or ``replicate``."""
 
 
 #: Values of ``verify`` of ``epochal.read.cdc``.

@@ -19,7 +19,7 @@ from epochal.tools.checkpoint.start import (
     set_command,
 )
 from epochal.tools.ledger.model import DatabaseLedger, LedgerRow
-from epochal.tools.output import counted
+from epochal.tools.output import as_json, counted
 
 #: Results of the comparison of a checkpoint with a ledger. The first two need no action.
 State = Literal["in step", "sink ahead", "gap", "rewound", "changed", "foreign", "not in the ledger", "broken"]
@@ -129,12 +129,15 @@ class Comparison:
             "remedy": self.remedy,
             "sink_id": self.row.sink_id if self.row else None,
             "rows_beyond": self.row.rows_beyond if self.row else None,
+            "replicas": as_json(self.row.replicas) if self.row else [],
         }
 
     def __str__(self) -> str:
         lines = [f"Sink {self.row.sink_id} → {self.row.target}"] if self.row else ["Sink"]
         lines += [f"  state       {self.state}: {self.explanation}", f"  next start  {self.next_start}"]
-        return "\n".join([*lines, f"  what to do  {self.remedy}"] if self.remedy else lines)
+        lines += [f"  what to do  {self.remedy}"] if self.remedy else []
+        lines += [f"  replica     {replica}" for replica in self.row.replicas] if self.row else []
+        return "\n".join(lines)
 
     __repr__ = __str__
 

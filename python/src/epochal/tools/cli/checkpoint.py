@@ -78,7 +78,8 @@ def _status(options: argparse.Namespace) -> int:
     shared.show(options, "\n".join(map(str, filter(None, (checkpoint, comparison, *slot_states, *excesses)))), values)
     healthy = comparison.healthy if comparison else checkpoint.next_start.epoch is not None
     has_log = all(slot.has_log if options.max_retained else slot.healthy for slot in slot_states)
-    healthy = healthy and has_log and not excesses
+    replicas = comparison.row.replicas if comparison and comparison.row else ()
+    healthy = healthy and has_log and not excesses and not any(replica.differing for replica in replicas)
     return shared.FINE if healthy else shared.ATTENTION
 
 

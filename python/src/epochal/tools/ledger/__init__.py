@@ -11,12 +11,12 @@ from epochal._values.secret import Secret
 from epochal._values.value import Option, settings_of
 from epochal.errors import OptionError
 from epochal.tools.ledger import jvm, postgres, sqlite
-from epochal.tools.ledger.model import Change, DatabaseLedger, LedgerEpoch, LedgerRow
+from epochal.tools.ledger.model import Change, DatabaseLedger, LedgerEpoch, LedgerRow, ReplicaComparison
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Change", "DatabaseLedger", "LedgerEpoch", "LedgerRow", "change", "ledger"]
+__all__ = ["Change", "DatabaseLedger", "LedgerEpoch", "LedgerRow", "ReplicaComparison", "change", "ledger"]
 
 _CALLS = (_calls.Call(LEDGER, ()),)
 

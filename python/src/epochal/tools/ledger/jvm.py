@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from epochal.errors import ConnectUnsupportedError, named
-from epochal.tools.ledger.model import Change, DatabaseLedger, epoch_of, row_of
+from epochal.tools.ledger.model import Change, DatabaseLedger, epoch_of, replica_of, row_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,8 +22,9 @@ def read(spark: SparkSession, options: Mapping[str, str]) -> DatabaseLedger:
         rows=tuple(
             row_of(
                 sink["row"],
-                tuple(row_of(old, (), ()) for old in sink["retired"]),
-                tuple(epoch_of(line) for line in sink["history"]),
+                tuple(map(row_of, sink["retired"])),
+                tuple(map(epoch_of, sink["history"])),
+                tuple(map(replica_of, sink["replicas"])),
             )
             for sink in answer["sinks"]
         ),

@@ -35,6 +35,69 @@ class LedgerEpoch:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class ReplicaComparison:
+    """The last comparison of a replica with its source. Prints as a line.
+
+    Attributes:
+        target: the replica, as the database spells it.
+        position: of the source's log. In chunks: of the first one.
+        equal_rows, different_rows, missing_rows, extra_rows: of the chunks so far, while the comparison runs; None if
+            the replica was not compared.
+        other_rows: rows that were not compared.
+        result: the counts and some keys, or why the replica was not compared.
+        verified_at: time of the result, in UTC.
+        until_key: the last key that was compared, while the comparison runs; None once it is complete.
+        equal_position, equal_at: of the last comparison that found the whole replica equal; None before the first.
+    """
+
+    target: str
+    position: str
+    equal_rows: int | None
+    different_rows: int | None
+    missing_rows: int | None
+    extra_rows: int | None
+    other_rows: int | None
+    result: str
+    verified_at: datetime
+    until_key: str | None = None
+    equal_position: str | None
+    equal_at: datetime | None
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the rows that differed were corrected."""
+        return self.result.partition(";")[0].endswith(", corrected")
+
+    @property
+    def differing(self) -> int:
+        """Rows that are different, missing or extra, and were not corrected."""
+        return 0 if self.corrected else sum(self._differences)
+
+    @property
+    def equal(self) -> bool:
+        """Whether the comparison is complete, and all rows were equal."""
+        return (
+            self.until_key is None and self.equal_rows is not None and not (any(self._differences) or self.other_rows)
+        )
+
+    @property
+    def _differences(self) -> list[int]:
+        return [rows or 0 for rows in (self.different_rows, self.missing_rows, self.extra_rows)]
+
+    def __str__(self) -> str:
+        state = "differs" if self.differing else "corrected" if self.corrected else "incomplete"
+        state = "equal" if self.equal else state
+        line = f"{self.target}: {state} at {self.verified_at:%Y-%m-%d %H:%M:%S} UTC ({self.position})"
+        if self.equal:
+            return line
+        until = f", up to {self.until_key}" if self.until_key else ""
+        at = f"{self.equal_at:%Y-%m-%d %H:%M:%S} UTC ({self.equal_position})" if self.equal_at else ""
+        return f"{line}{until}: {self.result}. {f'Last equal at {at}' if at else 'Never equal'}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LedgerRow:
     """A sink's row in the ledger. Prints as a summary.
 
@@ -55,6 +118,7 @@ class LedgerRow:
         created_at, updated_at: in UTC.
         retired: rows of earlier queries of this sink that another query has replaced.
         history: the latest epochs, newest first, at most ten.
+        replicas: the last comparison of each replica with its source; empty if this login may not read them.
     """
 
     sink_id: str
@@ -78,6 +142,7 @@ class LedgerRow:
     updated_at: datetime
     retired: tuple[LedgerRow, ...] = ()
     history: tuple[LedgerEpoch, ...] = ()
+    replicas: tuple[ReplicaComparison, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types; times are ISO 8601."""
@@ -96,6 +161,7 @@ class LedgerRow:
             f"  updated     {self.updated_at:%Y-%m-%d %H:%M:%S} UTC",
         ]
         lines += [f"  replaced    query {old.query_id}, last epoch {old.last_epoch}" for old in self.retired]
+        lines += [f"  replica     {replica}" for replica in self.replicas]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -195,7 +261,12 @@ def ledger_not_found(place: str) -> EpochalError:
     return _of_condition("LEDGER_NOT_FOUND", url=place)
 
 
-def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: tuple[LedgerEpoch, ...]) -> LedgerRow:
+def row_of(
+    values: Mapping[str, Any],
+    retired: tuple[LedgerRow, ...] = (),
+    history: tuple[LedgerEpoch, ...] = (),
+    replicas: tuple[ReplicaComparison, ...] = (),
+) -> LedgerRow:
     """A row from the columns of ``epochal_ledger``.
 
     Raises:
@@ -208,8 +279,8 @@ def row_of(values: Mapping[str, Any], retired: tuple[LedgerRow, ...], history: t
             f"but this release reads up to version {VERSION}.",
             "Use the release of Epochal that wrote it, or a newer one.",
         )
-    names = {one.name for one in fields(LedgerRow)} - {"retired", "history"}
-    return LedgerRow(**_with_moments(values, names), retired=retired, history=history)
+    names = {one.name for one in fields(LedgerRow)} - {"retired", "history", "replicas"}
+    return LedgerRow(**_with_moments(values, names), retired=retired, history=history, replicas=replicas)
 
 
 def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
@@ -217,9 +288,19 @@ def epoch_of(values: Mapping[str, Any]) -> LedgerEpoch:
     return LedgerEpoch(**_with_moments(values, {one.name for one in fields(LedgerEpoch)}))
 
 
+def replica_of(values: Mapping[str, Any]) -> ReplicaComparison:
+    """A comparison from the columns of ``epochal_ledger_verification``."""
+    names = {one.name for one in fields(ReplicaComparison)}
+    return ReplicaComparison(**_with_moments({**values, "result": values["found"]}, names))
+
+
 def _with_moments(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     """The known columns, with times in UTC."""
-    return {name: _moment(value) if name.endswith("_at") else value for name, value in values.items() if name in names}
+    return {
+        name: _moment(value) if name.endswith("_at") and value else value
+        for name, value in values.items()
+        if name in names
+    }
 
 
 def _moment(text: str | datetime) -> datetime:

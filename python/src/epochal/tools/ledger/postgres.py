@@ -56,7 +56,7 @@ _VARIABLES = {"PGSERVICE", "PGLOADBALANCEHOSTS"}
 _TABLES = ("epochal_ledger", "epochal_ledger_retired", "epochal_ledger_history")
 _OID = "SELECT pg_catalog.to_regclass(%s)::pg_catalog.oid"
 _PINNED = "SET LOCAL search_path = pg_catalog, pg_temp"
-_READABLE = "SELECT t FROM unnest(%s::text[]) t WHERE has_table_privilege(to_regclass(t)::oid, 'SELECT')"
+_READABLE = "SELECT t FROM unnest(%s::text[]) t WHERE has_table_privilege(to_regclass(%s || t)::oid, 'SELECT')"
 _SCHEMA = (
     "SELECT quote_ident(n.nspname) || '.' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.oid = %s"
@@ -114,18 +114,19 @@ class Server:
             schema = execute(_SCHEMA, oid).fetchone()
             if schema is None:
                 raise ledger_not_found(self.place)
-            progress = [name for (name,) in execute(_READABLE, [schema[0] + name for name in rows.PROGRESS])]
+            readable = execute(_READABLE, [*rows.PROGRESS, rows.VERIFICATION], schema[0])
+            optional = [name for (name,) in readable]
             # A snapshot from after the lock: the tables that are checked are those that are read.
             connection.rollback()
             execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             execute(_PINNED)
             execute("SET LOCAL row_security = off")
-            names = [*(schema[0] + name for name in _TABLES), *progress]
+            names = [schema[0] + name for name in (*_TABLES, *optional)]
             escaped_names = [name.replace("%", "%%") for name in names]
             execute(f"LOCK TABLE {', '.join(escaped_names)} IN ACCESS SHARE MODE")
             if risk := execute(_UNTRUSTED, names, names[0], names[0]).fetchone():
                 raise _distrust(*risk)
-            return rows.read(self.place, execute, schema[0].replace("%", "%%"), progress=len(progress) == 2)
+            return rows.read(self.place, execute, schema[0].replace("%", "%%"), optional=optional)
 
     @contextmanager
     def connection(self, user: str | None, password: Secret | str | None) -> Iterator[Any]:

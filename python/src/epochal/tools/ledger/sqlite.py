@@ -28,7 +28,9 @@ def read(url: str) -> DatabaseLedger:
         def execute(sql: str, *parameters: str) -> sqlite3.Cursor:
             return connection.execute(sql.replace("%s", "?"), parameters)
 
-        return rows.read(url.partition("?")[0], execute)
+        tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = %s"
+        optional = [name for (name,) in execute(tables, rows.VERIFICATION)]
+        return rows.read(url.partition("?")[0], execute, optional=optional)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import io.epochal.core.ledger.{AppliedEpoch, ContentDigest, TriggerMode}
 import io.epochal.jdbc.commit.LedgerTable
 import io.epochal.jdbc.database.Database
 import io.epochal.jdbc.option.JdbcOptions
-import io.epochal.kit.database.QualifiedName
+import io.epochal.kit.database.{QualifiedName, Sql}
 
 /** The ledger's API for other languages: reads and repairs it. Times are ISO 8601 in UTC.
   *
@@ -30,18 +30,17 @@ object LedgerDesk {
   private val Lines = 10
 
   /** @return
-    *   `{"place":…,"sinks":[{"row":{…},"retired":[{…}],"history":[{…}]}]}`, with the columns that `docs/PROTOCOL.md` lists, and
-    *   `rows_beyond`, the number of rows stored beyond the last epoch, if the query's tasks store rows before their epoch ends
+    *   `{"place":…,"sinks":[{"row":{…},"retired":[{…}],"history":[{…}],"replicas":[{…}]}]}`, with the columns that
+    *   `docs/PROTOCOL.md` lists, and `rows_beyond`, the number of rows stored beyond the last epoch, if the query's tasks store
+    *   rows before their epoch ends
     * @throws io.epochal.core.error.EpochalException
     *   LEDGER_NOT_FOUND
     */
   def read(options: util.Map[String, String]): String = {
     val root = mapper.createObjectNode()
-    inLedger(options, "reading the ledger") { (connection, database, name) =>
+    inLedger(options, "reading the ledger") { (connection, database, _, ledger) =>
       root.put("place", database.place)
       val sinks = root.putArray("sinks")
-      val ledger = LedgerTable.of(database, name)
-      if (!ledger.isComplete(connection)) throw notFound(database)
       ledger.sinks(connection).foreach { id =>
         val sink = sinks.addObject()
         val (row, predecessors) = ledger.describe(connection, id)(json)
@@ -51,9 +50,9 @@ object LedgerDesk {
           if (progress.exists)
             progress.read(values.get("query_id").asText).beyond.foreach(values.put("rows_beyond", _))
         }
-        val (retiredRows, history) = (sink.putArray("retired"), sink.putArray("history"))
-        predecessors.foreach(retiredRows.add(_))
-        ledger.latest(connection, id, Lines)(json).foreach(history.add(_))
+        sink.putArray("retired").addAll(predecessors.asJava)
+        sink.putArray("history").addAll(ledger.latest(connection, id, Lines)(json).asJava)
+        sink.putArray("replicas").addAll(ledger.verifications(id).list(connection)(json).asJava)
       }
     }
     mapper.writeValueAsString(root)
@@ -70,9 +69,7 @@ object LedgerDesk {
     *   SINK_NOT_FOUND, REPAIR_REFUSED
     */
   def change(options: util.Map[String, String], sinkId: String, expectedRow: String, newLast: String): Unit =
-    inLedger(options, "the repair of the ledger") { (connection, database, name) =>
-      val namedLedger = LedgerTable.of(database, name)
-      if (!namedLedger.isComplete(connection)) throw notFound(database)
+    inLedger(options, "the repair of the ledger") { (connection, database, name, namedLedger) =>
       val target = namedLedger
         .row(connection, sinkId)
         .getOrElse(
@@ -106,7 +103,7 @@ object LedgerDesk {
     }
 
   private def inLedger(raw: util.Map[String, String], step: String)(
-      body: (Connection, Database, QualifiedName) => Unit): Unit = {
+      body: (Connection, Database, QualifiedName, LedgerTable) => Unit): Unit = {
     val options = JdbcOptions.read(raw.asScala.toMap).fold(throw _, identity)
     val dialect = JdbcProvider.dialect(options).fold(throw _, identity)
     dialect.check(options).fold(throw _, identity)
@@ -115,7 +112,9 @@ object LedgerDesk {
     Using.resource(database.hold()) { _ =>
       database.attempt(step) { transaction =>
         val name = dialect.catalog.find(transaction.connection, options.table).getOrElse(throw notFound(database)).name
-        body(transaction.connection, database, name)
+        val ledger = LedgerTable.of(database, name)
+        if (!ledger.isComplete(transaction.connection)) throw notFound(database)
+        body(transaction.connection, database, name, ledger)
         transaction.commit()
       }
     }
@@ -131,8 +130,7 @@ object LedgerDesk {
       val name = columns.getColumnLabel(i).toLowerCase(Locale.ROOT)
       columns.getColumnType(i) match {
         case Types.BIGINT | Types.INTEGER | Types.NUMERIC | Types.DECIMAL =>
-          val number = rows.getLong(i)
-          if (rows.wasNull) node.putNull(name) else node.put(name, number)
+          node.put(name, Sql.long(rows, name).map(Long.box).orNull)
         case Types.TIMESTAMP | Types.TIMESTAMP_WITH_TIMEZONE => node.put(name, instant(rows, i))
         case _                                               => node.put(name, rows.getString(i))
       }
@@ -142,9 +140,9 @@ object LedgerDesk {
 
   /** Columns without a zone are in UTC: for these a driver returns a local time, for others it refuses to. */
   private def instant(rows: ResultSet, column: Int): String = {
-    val when =
-      try rows.getObject(column, classOf[LocalDateTime]).atOffset(ZoneOffset.UTC)
-      catch { case _: SQLException => rows.getObject(column, classOf[OffsetDateTime]) }
-    when.toInstant.toString
+    val moment =
+      try Option(rows.getObject(column, classOf[LocalDateTime])).map(_.atOffset(ZoneOffset.UTC))
+      catch { case _: SQLException => Option(rows.getObject(column, classOf[OffsetDateTime])) }
+    moment.map(_.toInstant.toString).orNull
   }
 }

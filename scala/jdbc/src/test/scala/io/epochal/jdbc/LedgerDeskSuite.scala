@@ -3,8 +3,11 @@ package io.epochal.jdbc
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo
 import org.apache.spark.sql.streaming.OutputMode
+import org.apache.spark.sql.types.{ArrayType, LongType, StringType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.tags.Slow
 
 import io.epochal.core.error.Conditions
@@ -15,7 +18,9 @@ final class SqliteLedgerDeskSuite extends LedgerDeskSuite(Sqlite)
 @Slow
 final class MariadbLedgerDeskSuite extends LedgerDeskSuite(Mariadb)
 @Slow
-final class H2LedgerDeskSuite extends LedgerDeskSuite(InProcess.H2)
+final class H2LedgerDeskSuite extends LedgerDeskSuite(InProcess.H2) {
+  override protected def storesChanges = false
+}
 
 final class PostgresLedgerDeskSuite extends LedgerDeskSuite(Postgres) {
 
@@ -30,6 +35,11 @@ final class PostgresLedgerDeskSuite extends LedgerDeskSuite(Postgres) {
     )
     refused(Conditions.ObjectUntrusted)(LedgerDesk.change(options(f), "sink", shown(f), null))
     f.database.execute("DROP TRIGGER planted ON epochal_ledger", "DROP FUNCTION planted()", "DROP ROLE intruder")
+  }
+
+  compared("comparisons that the role may not read are left out", "a") { f =>
+    f.database.execute("REVOKE ALL ON epochal_ledger_verification FROM loader")
+    assert(replicas(f).isEmpty)
   }
 }
 
@@ -85,6 +95,7 @@ abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(datab
     val run = f.newRun(otherQuery, append)
     (0 until 12).foreach(epoch => write(f, run, epoch.toLong, numbers(f, 10 * epoch + 10 until 10 * epoch + 20)))
     val found = sink(f)
+    assert(found.get("replicas").isEmpty)
     val row = found.get("row")
     assert(row.get("sink_id").asText == "sink")
     assert((row.get("last_epoch").asLong, row.get("rows").asLong, row.get("total_rows").asLong) == ((11L, 10L, 130L)))
@@ -94,6 +105,60 @@ abstract class LedgerDeskSuite(databases: TestDatabases) extends SinkSuite(datab
     val updated = java.time.Instant.parse(row.get("updated_at").asText)
     assert(java.time.Duration.between(updated, java.time.Instant.now).abs.toMinutes < 5)
   }
+
+  private val feed = new StructType()
+    .add("id", LongType)
+    .add("word", StringType)
+    .add("_unchanged_columns", ArrayType(StringType, containsNull = false))
+    .add("_change_type", StringType)
+    .add("_commit_version", StringType)
+
+  /** Replicates the row (1, a), and compares the table with each of the words. */
+  private def compare(f: JdbcSinkFixture, words: String*): Unit = {
+    val run = f.newRun(query, Map("sinkId" -> "sink", "mode" -> "changes", "keyColumns" -> "id"))
+    def text(value: String) = UTF8String.fromString(value)
+    def epoch(number: Int, changes: (String, Any, String)*): Unit =
+      write(
+        f,
+        run,
+        number.toLong,
+        changes.zipWithIndex.map { case ((kind, id, word), i) =>
+          InternalRow(id, text(word), null, text(kind), text(f"${number + 1}%016X/$i%010d"))
+        })
+    epoch(0, ("insert", 1L, "a"))
+    words.zipWithIndex.foreach { case (word, i) =>
+      epoch(i + 1, ("verify_begin", null, null), ("verify", 1L, word), ("verify_end", null, null))
+    }
+  }
+
+  protected def replicas(f: JdbcSinkFixture): Seq[String] = sink(f)
+    .get("replicas")
+    .elements
+    .asScala
+    .map { replica =>
+      assert(replica.get("equal_at").isNull == replica.get("equal_position").isNull)
+      assert(replica.get("until_key").isNull)
+      java.time.Instant.parse(replica.get("verified_at").asText): Unit
+      Seq("position", "different_rows", "found", "equal_position").map(replica.get(_).asText).mkString(" | ")
+    }
+    .toSeq
+
+  /** Whether the database has a sink with `mode=changes`. */
+  protected def storesChanges: Boolean = true
+
+  protected def compared(claim: String, words: String*)(check: JdbcSinkFixture => Any): Unit =
+    if (storesChanges) onSchema(claim, feed, "CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY, word TEXT)") { f =>
+      compare(f, words: _*)
+      check(f)
+    }
+
+  private val difference = "0 rows equal, 1 different, 0 missing, 0 extra; different: (id 1)"
+
+  compared("a table is shown with its last comparison", "b")(f =>
+    assert(replicas(f) == Seq(s"0/2 | 1 | $difference | null")))
+
+  compared("a table that differs is shown with the last position at which it was equal", "a", "b")(f =>
+    assert(replicas(f) == Seq(s"0/3 | 1 | $difference | 0/2")))
 
   on("a correction fences the active run, and the next run resumes from the corrected epoch", table) { f =>
     val run = f.newRun(query)

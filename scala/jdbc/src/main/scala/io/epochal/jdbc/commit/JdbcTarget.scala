@@ -150,7 +150,7 @@ final private[jdbc] class JdbcTarget(database: Database, run: BulkRun, several: 
   private def record(chunks: Seq[(BoundTable, Verification)]): Seq[(BoundTable, Verification)] =
     database.attempt("recording a comparison") { transaction =>
       val connection = transaction.connection
-      val table = new VerificationTable(dialect, bound.trust, run.sinkId)
+      val table = ledger.verifications(run.sinkId)
       if (!table.exists(connection)) {
         serialize(connection)
         table.create(connection)

@@ -37,6 +37,9 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
   private[jdbc] def progress(connection: Connection, sinkId: String): ProgressTable =
     new ProgressTable(dialect, trust, connection, sinkId)
 
+  /** The comparisons of the sink's tables. */
+  private[jdbc] def verifications(sinkId: String): VerificationTable = new VerificationTable(dialect, trust, sinkId)
+
   /** Creates missing tables. Claims are serialized, so no two create them concurrently. */
   def create(connection: Connection): Unit = {
     import words.{bigint, text, timestamp}
@@ -212,7 +215,7 @@ final class LedgerTable(dialect: Dialect, trust: Trust, place: String) extends K
 
   /** For repairs: deletes all of the sink's rows, and those of its tables, except the history. */
   def forget(connection: Connection, sinkId: String): Unit = {
-    Some(new VerificationTable(dialect, trust, sinkId)).filter(_.exists(connection)).foreach(_.forget(connection))
+    Some(verifications(sinkId)).filter(_.exists(connection)).foreach(_.forget(connection))
     val ofTables = find(connection, sinkId).toSeq.flatMap { row =>
       sql"SELECT sink_id FROM $ledger WHERE query_id = ${row.queryId}".query(connection)(_.getString(1))
     }

@@ -1,6 +1,6 @@
 package io.epochal.jdbc.commit
 
-import java.sql.{Connection, ResultSet}
+import java.sql.{Connection, ResultSet, SQLException}
 
 import io.epochal.core.hash.Sha256
 import io.epochal.jdbc.database.{BoundTable, Dialect, Replacement, Trust, Verification}
@@ -11,7 +11,7 @@ import io.epochal.kit.database.SqlText._
   * which the table was equal. For a table that is compared in chunks it has the sums of these, and in `until_key` the last key of
   * the latest one, until the last chunk. For people: no decision depends on it. All methods run in the caller's transaction.
   */
-final private[commit] class VerificationTable(dialect: Dialect, trust: Trust, sinkId: String)
+final private[jdbc] class VerificationTable(dialect: Dialect, trust: Trust, sinkId: String)
     extends KeptTables(dialect, trust) {
   import VerificationTable._
 
@@ -30,6 +30,15 @@ final private[commit] class VerificationTable(dialect: Dialect, trust: Trust, si
     )
   }
 
+  /** For people: the rows of the sink's tables. None if there is no such table, or this login may not read it. */
+  def list[A](connection: Connection)(row: ResultSet => A): Seq[A] =
+    if (!exists(connection)) Nil
+    else {
+      val before = connection.setSavepoint()
+      try sql"SELECT * FROM $table WHERE sink_id = $sinkId ORDER BY target".query(connection)(row)
+      catch { case error: SQLException if dialect.errors.denied(error) => connection.rollback(before); Nil }
+    }
+
   def forget(connection: Connection): Unit = sql"DELETE FROM $table WHERE sink_id = $sinkId".run(connection)
 
   /** Replaces the previous result, or adds a chunk's result to that of the chunks before it. Returns the recorded result. */
@@ -37,24 +46,20 @@ final private[commit] class VerificationTable(dialect: Dialect, trust: Trust, si
     val target = bound.table.name.toString
     def isOfTable = sql"sink_id = $sinkId AND target = $target"
     val previous = sql"SELECT * FROM $table WHERE $isOfTable".query(connection)(read).headOption
+    val before = previous.getOrElse(verification.copy(until = None))
     val result =
       if (verification.after.isEmpty) verification
-      else
-        previous
-          .getOrElse(verification.copy(until = None))
-          .followedBy(verification.copy(after = verification.after.map(key)))
-    val position = result.position
-    val counts = result.result.toOption
-    def of(count: Replacement => Long) = counts.map(count)
+      else before.followedBy(verification.copy(after = verification.after.map(key)))
+    def of(count: Replacement => Long) = result.result.toOption.map(count)
     if (previous.isEmpty)
-      sql"INSERT INTO $table (sink_id, target, position, found, verified_at) VALUES ($sinkId, $target, $position, '', $now)"
+      sql"INSERT INTO $table (sink_id, target, position, found, verified_at) VALUES ($sinkId, $target, '', '', $now)"
         .run(connection)
-    sql"""UPDATE $table SET position = $position, equal_rows = ${of(_.equal)}, different_rows = ${of(_.different)},
-       |missing_rows = ${of(_.missing)}, extra_rows = ${of(_.extra)}, other_rows = ${of(_.partial)},
-       |found = ${bound.table.storable(text(result.copy(until = None)))}, verified_at = $now,
-       |until_key = ${result.until.map(key)} WHERE $isOfTable""".run(connection)
+    sql"""UPDATE $table SET position = ${result.position}, equal_rows = ${of(_.equal)},
+       |different_rows = ${of(_.different)}, missing_rows = ${of(_.missing)}, extra_rows = ${of(_.extra)},
+       |other_rows = ${of(_.partial)}, verified_at = $now, until_key = ${result.until.map(key)},
+       |found = ${bound.table.storable(text(result.copy(until = None)))} WHERE $isOfTable""".run(connection)
     if (result.isEqual && result.until.isEmpty)
-      sql"UPDATE $table SET equal_position = $position, equal_at = $now WHERE $isOfTable".run(connection)
+      sql"UPDATE $table SET equal_position = ${result.position}, equal_at = $now WHERE $isOfTable".run(connection)
     result
   }
 }
@@ -68,9 +73,8 @@ private[commit] object VerificationTable {
     val counts =
       Seq("equal_rows", "different_rows", "missing_rows", "extra_rows", "other_rows").flatMap(Sql.long(row, _))
     val result = counts match {
-      case Seq(equal, different, missing, extra, other) =>
-        Right(Replacement(equal, different, missing, extra, other))
-      case _ => Left(texts.head.stripPrefix(Verification.NotCompared))
+      case Seq(equal, different, missing, extra, other) => Right(Replacement(equal, different, missing, extra, other))
+      case _                                            => Left(texts.head.stripPrefix(Verification.NotCompared))
     }
     Verification(
       row.getString("position"),
