@@ -238,7 +238,8 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
     spark: SparkSession, postgres: Postgres, tmp_path: Path
 ) -> None:
     page = documents.page("docs/cdc.md")
-    rights, drop, reload, verify, found = (block.text for block in page.blocks("sql"))
+    rights, drop, requests, found, _ = (block.text for block in page.blocks("sql"))
+    reload, verify = statements(requests)
     program = page.blocks("python")[0].text
     shop = Postgres(make_conninfo(postgres.server, dbname="shop"), "public")
     with psycopg.connect(postgres.server, autocommit=True) as server:
@@ -264,12 +265,10 @@ def test_the_sql_and_the_program_of_the_page_make_a_replica(
                 shop.execute("UPDATE orders SET note = 'changed'", "INSERT INTO orders VALUES (2, 'two')")
                 until(lambda: stored(postgres) == [(1, "changed"), (2, "two")], "the changes")
                 postgres.execute("UPDATE orders SET note = 'by hand'")
-                for statement in statements(reload):
-                    shop.execute(statement)
+                shop.execute(reload)
                 until(lambda: stored(postgres) == [(1, "changed"), (2, "two")], "the reload")
                 postgres.execute("UPDATE orders SET note = 'by hand' WHERE id = 2")
-                for statement in statements(verify):
-                    shop.execute(statement)
+                shop.execute(verify)
                 (answer,) = statements(found)
                 difference = "1 row equal, 1 different, 0 missing, 0 extra; different: (id 2)"
                 until(

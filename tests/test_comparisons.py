@@ -128,8 +128,8 @@ def test_a_comparison_finds_whatever_differs(
     rows, replica = shop.together(*(f"SELECT t::text FROM {name} t ORDER BY id" for name in ("kinds", "replica_kinds")))
     assert rows == replica
     replicas = epochal.ledger(shop.url, user=shop.user).sink("shop").replicas
-    (replica,) = (one for one in replicas if one.target.endswith("kinds"))
-    assert (replica.corrected, replica.differing, replica.equal) == (True, 0, False)
+    (of_kinds,) = (one for one in replicas if one.target.endswith("kinds"))
+    assert (of_kinds.corrected, of_kinds.differing, of_kinds.equal) == (True, 0, False)
     kinds = "SELECT _change_type, count(*) FROM kinds_history GROUP BY 1 ORDER BY 1"
     assert shop.query(kinds) == [("insert", 100), ("update_postimage", 1)]
     shop.drop_slot(f"{shop.schema}_2")

@@ -23,8 +23,8 @@ from support.streams import drain
 PAGES = documents.pages()
 BLOCKS = [block for page in PAGES for block in page.blocks()]
 #: Requirements of single blocks: Spark for SQL, the pipeline that the block belongs to (test_pipeline.py), Airflow
-#: (test_tasks.py), a replication slot (test_cdc.py), or a stub of an API's shape (test_rest_recipes.py,
-#: test_rest_changes.py).
+#: (test_tasks.py), a replication slot (test_cdc.py, test_histories.py), or a stub of an API's shape
+#: (test_rest_recipes.py, test_rest_changes.py).
 NEEDS = {"airflow", "spark", "pipeline", "replication"} | {
     name
     for module in (shapes, targets, vendors)

@@ -92,7 +92,7 @@ private[cdc] object FrameReader {
     * @param changes
     *   position of its first change
     * @param isComparison
-    *   whether its changes belong to a comparison: they change nothing
+    *   whether its changes belong to a comparison
     */
   final case class Part(
       stored: StoredTransaction,

@@ -20,8 +20,8 @@ import io.epochal.core.thread.DaemonThreads
   * The rows are copied in one snapshot of the server, into a file, while the stream is read on and the table's changes are kept in
   * another. Then a mark is written to the log. The transaction of the mark delivers a row that empties the table, the copied rows, and
   * the changes that the snapshot does not contain. So readers of a replica see the old rows until the new ones are complete, and always
-  * a state that the source had. A comparison delivers the same rows, marked as such. Where the key allows it, a table
-  * is compared, and loaded for the first time, in chunks, each with a mark of its own. A load has no row that empties the table, and the
+  * a state that the source had. A comparison, or a repair, delivers the same rows, marked as such. Where the key allows it, a table is
+  * compared, and loaded for the first time, in chunks, each with a mark of its own. A load has no row that empties the table, and the
   * replica is in no state of the source until its last chunk is delivered.
   *
   * All members except `isLeft`, `left` and `isPassing` are called by the thread that reads the stream.

@@ -44,7 +44,7 @@ final case class Verification(
   def differing: Long = if (isReplaced) 0L else result.fold(_ => 0L, _.differing)
 
   /** The same, with the reason why rows that differ stay. */
-  def uncorrected(reason: String): Verification =
+  def withoutCorrection(reason: String): Verification =
     copy(isReplaced = false, keys = keys :+ s"not corrected: ${reason.linesIterator.nextOption().getOrElse("")}")
 
   /** The result of this chunk and the next one, at the position of this one. If they do not adjoin, it is not compared, at the position of

@@ -244,7 +244,7 @@ abstract class KeyedMerge(
       val reason = obstacle(extra).filter(_ => corrects)
       val isReplaced = corrects && reason.isEmpty && result.result.exists(!_.isEqual)
       if (isReplaced) extraKeys = extra else extra.foreach(drop)
-      reason.filterNot(_ => result.isEqual).fold(result.copy(isReplaced = isReplaced))(result.uncorrected)
+      reason.filterNot(_ => result.isEqual).fold(result.copy(isReplaced = isReplaced))(result.withoutCorrection)
     }
 
     def isPartial: Boolean = count(s"SELECT count(*) FROM $rows AS r WHERE $lacks") > 0

@@ -62,13 +62,13 @@ abstract class MergeSql(
   protected def correct(comparison: Verification)(merge: => Loaded.Rows): Loaded.Rows = {
     val before = connection.setSavepoint()
     try {
-      val loaded = merge
+      val rows = merge
       checkConstraints()
-      loaded
+      rows
     } catch {
       case error: SQLException if isViolation(error) =>
         connection.rollback(before)
-        Loaded.Rows(0L, 0L).verifying(Some(comparison.uncorrected(Option(error.getMessage).getOrElse(""))))
+        Loaded.Rows(0L, 0L).verifying(Some(comparison.withoutCorrection(Option(error.getMessage).getOrElse(""))))
     }
   }
 
