@@ -127,10 +127,10 @@ class Columns:
         self._database.execute(f"ALTER TABLE {table} {change}")
 
 
-def request(database: Postgres, draw: random.Random, tables: list[str]) -> None:
+def request(database: Postgres, draw: random.Random, tables: list[str], kinds: list[str]) -> None:
     """Requests a reload or a comparison of a table."""
     table = f"{database.schema}.{draw.choice(tables)}"
-    database.execute(f"SELECT pg_logical_emit_message(true, 'epochal', '{draw.choice(['reload', 'verify'])} {table}')")
+    database.execute(f"SELECT pg_logical_emit_message(true, 'epochal', '{draw.choice(kinds)} {table}')")
 
 
 def damage(place: Place, draw: random.Random) -> None:
@@ -210,7 +210,9 @@ def copy_with_kills(
                 f"CREATE TABLE {table} ({columns})", f"INSERT INTO {table} SELECT i, 100 FROM generate_series(1, 300) i"
             )
         mover = Thread(lambda: move(database, draw), 0.03)
-        requests = Thread(lambda: request(database, draw, tables) if together else None, 2)
+        # Reloads would correct the rows, too.
+        kinds = ["verify"] if repairs else ["reload", "verify"]
+        requests = Thread(lambda: request(database, draw, tables, kinds) if together else None, 2)
         damages: Thread | None = None
         columns_of = Columns(database, draw, tables)
         ddl: Thread | None = None
