@@ -97,7 +97,7 @@ final private[cdc] class TableSnapshots(plan: CapturePlan, origin: CdcOrigin) {
         builder.end(complete = true): Unit
         store(builder.frame(ChangeState.Empty).payload)
       }
-      val rate = options.comparisons.filter(_ => purpose.isSlow).map(_.rowsPerSecond)
+      val rate = options.comparisons.filter(_ => purpose.compares).map(_.rowsPerSecond)
       val rows = new AtomicLong
       lazy val start = System.nanoTime()
       def keep(frame: ChangeFrame): Unit = {

@@ -100,7 +100,7 @@ final private[cdc] class ReloadFiles(store: FileStore) {
   def read(copy: CompleteReload)(use: Iterator[StoredChange] => Unit): Unit = {
     var table = Option.empty[Relation]
     def ofPurpose(change: StoredChange) =
-      if (copy.request.purpose.delivers) change
+      if (!copy.request.purpose.compares) change
       else {
         table = Some(change.relation)
         change.copy(kind = change.kind.verifying)
@@ -223,7 +223,7 @@ final private[cdc] class ReloadFiles(store: FileStore) {
   /** The pending loads in chunks of a table that a copy has as a whole. */
   def coveredLoads(by: CompleteReload): Seq[ReloadRequest] = pending.filter { request =>
     request.table == by.request.table && request.purpose == ReloadPurpose.Load && request != by.request &&
-    by.chunk.isEmpty && by.request.purpose.delivers
+    by.chunk.isEmpty && !by.request.purpose.compares
   }
 
   /** Removes the files of a chunk and of earlier ones, except the one that says where the next chunk begins. */

@@ -100,7 +100,7 @@ final private[cdc] class Reloads(
     isPassing = hasPart(state)
     def isWanted(request: ReloadRequest) =
       tables.captures(request.table) &&
-        (!request.purpose.isSlow || comparisons.exists(_.purpose == request.purpose))
+        (!request.purpose.compares || comparisons.exists(_.purpose == request.purpose))
     complete.filterNot(copy => isPassing || isWanted(copy.request)).foreach { copy =>
       files.remove(copy.token)
       complete = None
@@ -147,7 +147,7 @@ final private[cdc] class Reloads(
   /** Requests the comparisons that are due, and determines when the next one is. */
   private def schedule(): Unit =
     // A round ends before the next one, so that each table's turn comes.
-    for (ComparisonPlan(purpose, Some(interval), _) <- comparisons if !files.requests.exists(_.purpose.isSlow)) {
+    for (ComparisonPlan(purpose, Some(interval), _) <- comparisons if !files.requests.exists(_.purpose.compares)) {
       val (now, times) = (System.currentTimeMillis(), files.verifiedTables)
       // The first comparison comes an interval after the first start.
       val tableTimes =
@@ -171,13 +171,13 @@ final private[cdc] class Reloads(
   }
 
   private def begin(intake: ChangeIntake): Unit = running match {
-    case Some(copy) if copy.request.purpose.isSlow && files.requests.exists(!_.purpose.isSlow) => abandon(copy, intake)
+    case Some(one) if one.request.purpose.compares && files.requests.exists(!_.purpose.compares) => abandon(one, intake)
     case Some(copy) => copy.failure.foreach(end(copy, intake, _))
     case None =>
       val isPaused = pausedNanos.exists(System.nanoTime() - _ < PauseNanos)
       if (complete.isEmpty && !isPaused && intake.isBetweenTransactions) {
         // A replica may wait for these rows.
-        val request = files.requests.minBy(one => (one.purpose.isSlow, one.purpose == ReloadPurpose.Load))
+        val request = files.requests.minBy(one => (one.purpose.compares, one.purpose == ReloadPurpose.Load))
         val canWait = request.purpose.inChunks || !request.purpose.isFollowing
         if (canWait && waits()) pausedNanos = Some(System.nanoTime()) else begin(request, intake)
       }
@@ -216,7 +216,7 @@ final private[cdc] class Reloads(
       case _: InterruptedException        => throw error
       case _ =>
         if (!copy.request.purpose.isFollowing && !isOutdated(error)) files.refuse(copy.request)
-        if (!copy.request.purpose.isSlow || isOutdated(error)) throw error
+        if (!copy.request.purpose.compares || isOutdated(error)) throw error
     }
   }
 
@@ -337,7 +337,7 @@ final private[cdc] class Reloads(
 
     /** The requests for the same rows before they are read. */
     val covers: Seq[ReloadRequest] =
-      files.requests.filter(one => one.table == request.table && !one.purpose.isSlow && request.purpose.delivers)
+      files.requests.filter(one => one.table == request.table && !one.purpose.compares && !request.purpose.compares)
     private val (rows, changes) = (files.spool(token, ReloadFiles.Rows), files.spool(token, ReloadFiles.Changes))
     @volatile private var result = Option.empty[Try[(ServerSnapshot, Option[Chunk])]]
 
